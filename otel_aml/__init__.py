@@ -1,0 +1,43 @@
+"""Names the first failure of every AI agent run, on the run's own OpenTelemetry spans.
+
+    import otel_aml
+
+    otel_aml.install()
+
+The offline half (`otel_aml.offline`) is imported by name, so that an agent never loads DuckDB.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from otel_aml.conventions import Contract
+from otel_aml.core.facts import Facts
+from otel_aml.core.recovery import StepError
+from otel_aml.core.taxonomy import FailureClass, RecoveryPath, Severity
+from otel_aml.core.tree import Verdict, classify
+from otel_aml.errors import OtelAmlError
+from otel_aml.live.case import case
+from otel_aml.live.install import configure, install
+from otel_aml.live.processor import FailureSpanProcessor
+from otel_aml.live.steps import step_error
+
+__all__ = [
+    "Contract",
+    "Facts",
+    "FailureClass",
+    "FailureSpanProcessor",
+    "OtelAmlError",
+    "RecoveryPath",
+    "Severity",
+    "StepError",
+    "Verdict",
+    "__version__",
+    "case",
+    "classify",
+    "configure",
+    "install",
+    "step_error",
+]
+
+__version__: Final = "0.1.0"

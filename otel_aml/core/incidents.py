@@ -1,0 +1,265 @@
+"""What the incidents of a run add up to: which stand, which only echo another, which a later call made good.
+
+Source:
+    The rules under "What counts as an error" in `docs/taxonomy.md`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from otel_aml.core.facts import Failure
+from otel_aml.core.lineage import parents_first
+from otel_aml.core.steps import CALLS, About, Incident, Kind, Sort, Step
+from otel_aml.core.tries import NEVER, Group, Tries, group_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """What stands when all incidents of a run are weighed.
+
+    Args:
+        failed_calls: Calls that failed for good, the earliest to end first.
+        broken_outputs: Rejected arguments, tool names and answers that nothing replaced.
+        recovered_calls: Failed calls that were made good.
+        recovered_outputs: Rejected outputs that were replaced.
+        cancelled: The run was cut from outside.
+        abandoned: The consumer of the run stopped reading.
+        broken_at: Where the run's root, or one of its own agents, ended in an error for good; the first of them to end.
+        paused: A step waits for a person.
+    """
+
+    failed_calls: tuple[Failure, ...] = ()
+    broken_outputs: tuple[Failure, ...] = ()
+    recovered_calls: tuple[Failure, ...] = ()
+    recovered_outputs: tuple[Failure, ...] = ()
+    cancelled: bool = False
+    abandoned: bool = False
+    broken_at: Failure | None = None
+    paused: bool = False
+
+
+NOTHING: Final = Resolved()
+PAUSED: Final = Resolved(paused=True)
+
+
+def resolve(steps: Iterable[Step], root_id: str, *, answer_accepted: bool = False) -> Resolved:
+    """Weigh the incidents of one run.
+
+    Args:
+        steps: All steps of the run, its root among them (unless it never ended), in any order.
+        root_id: The span id of the run root.
+        answer_accepted: The run's final answer is there and fits its schema, or no schema was declared.
+    """
+    steps = tuple(steps)
+    paused = any(step.paused for step in steps)
+    if not any(step.incident for step in steps):
+        return PAUSED if paused else NOTHING
+    return replace(_Run(steps, root_id).resolve(answer_accepted=answer_accepted), paused=paused)
+
+
+@dataclass(frozen=True, slots=True)
+class _Above:
+    """What the steps above one step hand down to it.
+
+    Args:
+        depth: How many of them were recorded.
+        step_id: The step's name in the app, by the closest that has one.
+        troubled: The closest that ended in an incident, and could repeat the one below.
+        in_call: One of them is a call.
+        is_called: A tool, or an agent below the root, called for it.
+        model_went_well: One of them is a model call that ended well: it fell back to another model.
+    """
+
+    depth: int = 0
+    step_id: str = ""
+    troubled: Step | None = None
+    in_call: bool = False
+    is_called: bool = False
+    model_went_well: bool = False
+
+    def handed_down_by(self, step: Step, *, is_root: bool) -> _Above:
+        fell_back = step.kind is Kind.MODEL and step.went_well
+        return _Above(
+            depth=self.depth + 1,
+            step_id=step.step_id or self.step_id,
+            troubled=step if step.incident is not None else None if fell_back else self.troubled,
+            in_call=self.in_call or step.kind in CALLS,
+            is_called=self.is_called or step.kind is Kind.TOOL or (step.kind is Kind.AGENT and not is_root),
+            model_went_well=self.model_went_well or fell_back,
+        )
+
+
+_TOP: Final = _Above()
+
+
+class _Run:
+    """The steps of one run, ordered and indexed."""
+
+    def __init__(self, steps: tuple[Step, ...], root_id: str) -> None:
+        self.root_id = root_id
+        self.above: dict[str, _Above] = {}
+        self.with_models: set[str | None] = set()
+        downwards = parents_first(steps)
+        handed_down: dict[str | None, _Above] = {}
+        for step in downwards:
+            above = self.above[step.span_id] = handed_down.get(step.parent_id, _TOP)
+            handed_down[step.span_id] = above.handed_down_by(step, is_root=step.span_id == root_id)
+        for step in reversed(downwards):
+            if step.kind is Kind.MODEL or step.span_id in self.with_models:
+                self.with_models.add(step.parent_id)
+        self.steps = sorted(steps, key=lambda step: (step.ended_at, -self.above[step.span_id].depth, step.span_id))
+        self.tries = Tries(steps)
+        self.repeated_by = self._repeated_by(reversed(downwards))
+        self.made_good = self._made_good(downwards)
+        self.endings = tuple(self._endings())
+
+    def resolve(self, *, answer_accepted: bool) -> Resolved:
+        failed: list[Failure] = []
+        rejected: list[Failure] = []
+        recovered_calls: list[Failure] = []
+        recovered_outputs: list[Failure] = []
+        for step, incident in self._own_incidents():
+            if incident.sort is Sort.REJECTED:
+                is_good = self._is_replaced(step, incident, answer_accepted=answer_accepted)
+                (recovered_outputs if is_good else rejected).append(self._failure(step, incident))
+            elif self._is_failed_call(step, incident):
+                is_good = step.span_id in self.made_good
+                (recovered_calls if is_good else failed).append(self._failure(step, incident))
+        broken_at = next((ending for ending in self.endings if ending[1].sort is Sort.FAILED), None)
+        return Resolved(
+            failed_calls=tuple(failed or self._timed_out()),
+            broken_outputs=tuple(rejected),
+            recovered_calls=tuple(recovered_calls),
+            recovered_outputs=tuple(recovered_outputs),
+            cancelled=self._is_cancelled(answer_accepted=answer_accepted),
+            abandoned=any(incident.sort is Sort.ABANDONED for _, incident in self.endings),
+            broken_at=self._failure(*broken_at) if broken_at else None,
+        )
+
+    def _repeated_by(self, upwards: Iterator[Step]) -> dict[str, Step]:
+        """Find what repeats the incident of a step below: same type, same message, and nothing made good between.
+
+        Only what counts by itself can be repeated: the failed HTTP call below a tool, or a span of the app there,
+        tells no more than the tool does.
+        """
+        found: dict[str, Step] = {}
+        good_at_below: dict[str, int] = {}
+        for step in upwards:
+            upper = self.above[step.span_id].troubled
+            if step.incident is None or upper is None or upper.incident is None:
+                continue
+            counts = step.incident.sort is not Sort.FAILED or self._is_failed_call(step, step.incident)
+            if not counts and step.span_id not in good_at_below:
+                continue
+            good_at = min(self._good_at(step), good_at_below.get(step.span_id, NEVER))
+            if _repeats(upper.incident, step.incident) and good_at >= upper.ended_at:
+                found[step.span_id] = upper
+                good_at_below[upper.span_id] = max(good_at, good_at_below.get(upper.span_id, 0))
+        return found
+
+    def _made_good(self, downwards: Iterable[Step]) -> frozenset[str]:
+        """Find what a later call made good: the failed call itself, or one above that ended in the same error."""
+        found: set[str] = set()
+        for step in downwards:
+            upper = self.repeated_by.get(step.span_id)
+            fell_back = step.kind is Kind.MODEL and self.above[step.span_id].model_went_well
+            if fell_back or self._good_at(step) < NEVER or (upper is not None and upper.span_id in found):
+                found.add(step.span_id)
+        return frozenset(found)
+
+    def _own_incidents(self) -> Iterator[tuple[Step, Incident]]:
+        """Go through the incidents that are not the echo of another, the earliest to end first."""
+        echoes = {step.span_id for step in self.repeated_by.values()}
+        unknown_tools = {
+            step.incident.subject
+            for step in self.steps
+            if step.incident is not None and step.incident.about is About.TOOL_NAME and step.kind is not Kind.TOOL
+        }
+        for step in self.steps:
+            if step.incident is None or step.span_id in echoes:
+                continue
+            if step.kind is Kind.TOOL and step.name in unknown_tools:
+                continue
+            yield step, step.incident
+
+    def _endings(self) -> Iterator[tuple[Step, Incident]]:
+        """Go through the incidents of the root, and of the run's own agents that no later agent made good."""
+        for step in self.steps:
+            is_root = step.span_id == self.root_id
+            is_own_agent = step.kind is Kind.AGENT and not self.above[step.span_id].is_called
+            if step.incident is not None and (is_root or (is_own_agent and self._good_at(step) == NEVER)):
+                yield step, step.incident
+
+    def _is_failed_call(self, step: Step, incident: Incident) -> bool:
+        """Whether an incident is the failure of a call outside the model."""
+        if incident.sort is not Sort.FAILED:
+            return False
+        if step.kind is Kind.CLIENT:
+            return not self.above[step.span_id].in_call
+        if step.kind is Kind.AGENT:
+            return incident.of_provider and step.span_id not in self.with_models
+        return step.kind in CALLS
+
+    def _good_at(self, step: Step) -> int:
+        """Say when a call began that made this one good; NEVER if none did."""
+        return self.tries.good_at(group_of(step), arguments=step.arguments, after=step.ended_at)
+
+    def _is_replaced(self, step: Step, incident: Incident, *, answer_accepted: bool) -> bool:
+        """Whether a later output was accepted in the place of a rejected one."""
+        if incident.about is About.ANSWER:
+            return answer_accepted and all(ending is not step for ending, _ in self.endings)
+        wanted = Group(Kind.TOOL, incident.subject) if incident.subject else group_of(step)
+        return self.tries.good_at(wanted, arguments=None, after=step.ended_at) < NEVER
+
+    def _failure(self, step: Step, incident: Incident) -> Failure:
+        is_failed = incident.sort is Sort.FAILED
+        return Failure(
+            span_id=step.span_id,
+            step_id=step.step_id or self.above[step.span_id].step_id,
+            dependency=incident.subject or step.name,
+            error_type=incident.error_type,
+            retriable=incident.retriable and is_failed,
+            attempts=self.tries.attempts(step, arguments=step.arguments if is_failed else None),
+            seen_at=step.ended_at,
+            detail=incident.detail,
+        )
+
+    def _timed_out(self) -> Iterator[Failure]:
+        """Blame a deadline that ended the run on the call that it cut: the call itself only looks cancelled."""
+        deadline = next((incident for _, incident in self.endings if incident.error_type == "timeout"), None)
+        cut = self._cut_calls()
+        if deadline is not None and cut:
+            yield self._failure(cut[0], deadline)
+
+    def _is_cancelled(self, *, answer_accepted: bool) -> bool:
+        """Whether the run was cut from outside; what an error of the run itself cut is only its victim."""
+        if any(step.span_id == self.root_id and incident.sort is Sort.CANCELLED for step, incident in self.endings):
+            return True
+        sorts = {incident.sort for _, incident in self.endings}
+        if Sort.FAILED in sorts:
+            return False
+        return Sort.CANCELLED in sorts or (not answer_accepted and bool(self._cut_calls()))
+
+    def _cut_calls(self) -> list[Step]:
+        """List the cancelled calls after which the run did not go on, the earliest to end first."""
+        calls = [step for step in self.steps if step.kind in CALLS]
+        went_on = max((call.started_at for call in calls if not _is_cancelled(call)), default=-1)
+        return [call for call in calls if _is_cancelled(call) and call.ended_at > went_on]
+
+
+def _is_cancelled(step: Step) -> bool:
+    return step.incident is not None and step.incident.sort is Sort.CANCELLED
+
+
+def _repeats(upper: Incident, lower: Incident) -> bool:
+    """Whether an incident above is that below: the same type, and the same message, where both have one."""
+    if upper.sort is not lower.sort and Sort.FAILED not in (upper.sort, lower.sort):
+        return False
+    same_type = not upper.type or not lower.type or upper.short_type == lower.short_type
+    same_message = not upper.message or not lower.message or upper.message == lower.message
+    return same_type and same_message

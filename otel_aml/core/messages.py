@@ -1,0 +1,199 @@
+"""All that a user may read about a failure: a closed catalogue, which takes no detail and so can leak none.
+
+The texts are calm and plain: what happened, what is kept, what can be done. None names a class, a typology or the
+purpose of the work, and none has a place where a value could be put. The codes are opaque and never change: a person
+quotes one on the phone, an operator looks it up in `CODES`.
+"""
+
+# ruff: noqa: RUF001 - Chinese is written with its own punctuation
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from otel_aml.core.taxonomy import FailureClass, RecoveryPath
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Key = tuple[FailureClass, RecoveryPath | None]
+
+_C, _P = FailureClass, RecoveryPath
+
+CODES: Final[Mapping[Key, str]] = MappingProxyType(
+    {
+        (_C.TOOL_FAILURE, None): "E-214",
+        (_C.TOOL_FAILURE, _P.AUTO_RETRY): "E-871",
+        (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "E-356",
+        (_C.FORMAT_VIOLATION, None): "E-640",
+        (_C.FORMAT_VIOLATION, _P.FIX_AND_RETRY): "E-127",
+        (_C.FORMAT_VIOLATION, _P.HUMAN_TAKEOVER): "E-593",
+        (_C.HALLUCINATION, None): "E-708",
+        (_C.HALLUCINATION, _P.HUMAN_TAKEOVER): "E-482",
+        (_C.RETRIEVAL_MISS, None): "E-935",
+        (_C.RETRIEVAL_MISS, _P.FIX_AND_RETRY): "E-261",
+        (_C.RETRIEVAL_MISS, _P.HUMAN_TAKEOVER): "E-817",
+        (_C.CONTEXT_POLLUTION, None): "E-149",
+        (_C.CONTEXT_POLLUTION, _P.FIX_AND_RETRY): "E-774",
+        (_C.CONTEXT_POLLUTION, _P.HUMAN_TAKEOVER): "E-308",
+        (_C.TYPOLOGY_MISJUDGE, None): "E-526",
+        (_C.TYPOLOGY_MISJUDGE, _P.HUMAN_TAKEOVER): "E-963",
+        (_C.PASS, None): "E-402",
+        (_C.PASS, _P.AUTO_RETRY): "E-689",
+        (_C.PASS, _P.FIX_AND_RETRY): "E-235",
+        (_C.PASS, _P.HUMAN_TAKEOVER): "E-751",
+        (_C.CANCELLED, None): "E-598",
+        (_C.CANCELLED, _P.AUTO_RETRY): "E-173",
+        (_C.CANCELLED, _P.FIX_AND_RETRY): "E-844",
+        (_C.CANCELLED, _P.HUMAN_TAKEOVER): "E-319",
+        (_C.UNCLASSIFIED, None): "E-667",
+        (_C.UNCLASSIFIED, _P.HUMAN_TAKEOVER): "E-480",
+    },
+)
+"""The stable codes, by what happened and what is done about it; None: nothing is decided or nothing is needed yet."""
+
+_ENGLISH: Final[Mapping[Key, str]] = MappingProxyType(
+    {
+        (_C.TOOL_FAILURE, None): "A service that this step needs did not answer. "
+        "Everything you entered is kept. You can try again, or ask a colleague to take over.",
+        (_C.TOOL_FAILURE, _P.AUTO_RETRY): "A service that this step needs did not answer, and the step will be tried "
+        "again shortly. Everything you entered is kept. You can simply wait.",
+        (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "A service that this step needs is not available at the moment. "
+        "Your work so far is kept. A colleague can take over from here.",
+        (_C.FORMAT_VIOLATION, None): "The draft came back incomplete. "
+        "Your entries are kept. You can run this step again, or ask a colleague to take over.",
+        (_C.FORMAT_VIOLATION, _P.FIX_AND_RETRY): "The draft came back incomplete, and the missing parts are known. "
+        "Your entries are kept. You can have it corrected and run again.",
+        (_C.FORMAT_VIOLATION, _P.HUMAN_TAKEOVER): "The draft is still incomplete after being corrected. "
+        "Your entries are kept. A colleague can complete it from here.",
+        (_C.HALLUCINATION, None): "The draft refers to an entry that could not be found in the records. "
+        "Your work so far is kept. You can ask a colleague to look at it before it is used.",
+        (_C.HALLUCINATION, _P.HUMAN_TAKEOVER): "The draft refers to an entry that could not be found in the records, "
+        "so it has been held back. Everything confirmed so far is kept. A colleague needs to look at it.",
+        (_C.RETRIEVAL_MISS, None): "Some of the guidance for this step was not found. "
+        "Your entries are kept. You can search again with other words, or ask a colleague.",
+        (_C.RETRIEVAL_MISS, _P.FIX_AND_RETRY): "Some of the guidance for this step was not found. "
+        "Your entries are kept. You can have the search widened and the step run again.",
+        (_C.RETRIEVAL_MISS, _P.HUMAN_TAKEOVER): "Some of the guidance for this step was not found, also in a wider "
+        "search. Your entries are kept. A colleague can add it and go on from here.",
+        (_C.CONTEXT_POLLUTION, None): "The draft does not follow the guidance that was found. "
+        "Your entries are kept. You can run this step again, or ask a colleague to take over.",
+        (_C.CONTEXT_POLLUTION, _P.FIX_AND_RETRY): "The draft does not follow the guidance that was found. "
+        "Your entries are kept. You can have the search narrowed and the step run again.",
+        (_C.CONTEXT_POLLUTION, _P.HUMAN_TAKEOVER): "The draft still does not follow the guidance that was found. "
+        "Your entries are kept. A colleague can go on from here.",
+        (_C.TYPOLOGY_MISJUDGE, None): "The conclusion of the draft needs a second look. "
+        "Your work so far is kept. You can ask a colleague to go through it.",
+        (_C.TYPOLOGY_MISJUDGE, _P.HUMAN_TAKEOVER): "The conclusion of the draft needs a second look, so it has been "
+        "held back. Everything confirmed so far is kept. A colleague needs to go through it.",
+        (_C.PASS, None): "This step is done. Everything is saved. You can go on.",
+        (_C.PASS, _P.AUTO_RETRY): "This step is done; a service was slow, and it was tried again. "
+        "Everything is saved. You can go on.",
+        (_C.PASS, _P.FIX_AND_RETRY): "This step is done; the draft was corrected on the way. "
+        "Everything is saved. You can go on.",
+        (_C.PASS, _P.HUMAN_TAKEOVER): "This step is done, but an earlier version of the draft differed in a way that "
+        "should be looked at. Everything is saved. A colleague needs to go through it.",
+        (_C.CANCELLED, None): "This step was stopped before it was finished. "
+        "What was done so far is kept. You can start it again when you like.",
+        (_C.CANCELLED, _P.AUTO_RETRY): "This step was stopped before it was finished; a service had been slow. "
+        "What was done so far is kept. You can start it again when you like.",
+        (_C.CANCELLED, _P.FIX_AND_RETRY): "This step was stopped while the draft was being corrected. "
+        "What was done so far is kept. You can start it again when you like.",
+        (_C.CANCELLED, _P.HUMAN_TAKEOVER): "This step was stopped before it was finished, and an earlier version of "
+        "the draft should be looked at. What was done so far is kept. A colleague needs to go through it.",
+        (_C.UNCLASSIFIED, None): "This step did not finish as it should. "
+        "Your work so far is kept. You can try again, or ask a colleague to take over.",
+        (_C.UNCLASSIFIED, _P.HUMAN_TAKEOVER): "This step did not finish as it should. "
+        "Your work so far is kept. A colleague can take over from here.",
+    },
+)
+
+_CHINESE: Final[Mapping[Key, str]] = MappingProxyType(
+    {
+        (_C.TOOL_FAILURE, None): "本步骤所需的服务没有响应。您填写的内容已全部保留。您可以重试，或请同事接手。",
+        (
+            _C.TOOL_FAILURE,
+            _P.AUTO_RETRY,
+        ): "本步骤所需的服务没有响应，系统稍后会自动重试。您填写的内容已全部保留，请稍候即可。",
+        (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "本步骤所需的服务目前无法使用。目前的工作已保留，同事可以从这里接手。",
+        (_C.FORMAT_VIOLATION, None): "生成的草稿不完整。您填写的内容已保留。您可以重新运行本步骤，或请同事接手。",
+        (
+            _C.FORMAT_VIOLATION,
+            _P.FIX_AND_RETRY,
+        ): "生成的草稿不完整，缺少的部分已经明确。您填写的内容已保留。您可以让系统修正后重新运行。",
+        (_C.FORMAT_VIOLATION, _P.HUMAN_TAKEOVER): "草稿修正后仍不完整。您填写的内容已保留，同事可以从这里补全。",
+        (_C.HALLUCINATION, None): "草稿引用了一条在记录中找不到的内容。目前的工作已保留。使用之前，您可以请同事核对。",
+        (
+            _C.HALLUCINATION,
+            _P.HUMAN_TAKEOVER,
+        ): "草稿引用了一条在记录中找不到的内容，因此暂不使用。已确认的内容全部保留，需要同事核对。",
+        (_C.RETRIEVAL_MISS, None): "本步骤所需的部分指引没有找到。您填写的内容已保留。您可以换个说法再查，或请教同事。",
+        (
+            _C.RETRIEVAL_MISS,
+            _P.FIX_AND_RETRY,
+        ): "本步骤所需的部分指引没有找到。您填写的内容已保留。您可以扩大查找范围后重新运行。",
+        (
+            _C.RETRIEVAL_MISS,
+            _P.HUMAN_TAKEOVER,
+        ): "扩大范围后，仍有部分指引没有找到。您填写的内容已保留，同事可以补充后从这里继续。",
+        (
+            _C.CONTEXT_POLLUTION,
+            None,
+        ): "草稿没有遵循已找到的指引。您填写的内容已保留。您可以重新运行本步骤，或请同事接手。",
+        (
+            _C.CONTEXT_POLLUTION,
+            _P.FIX_AND_RETRY,
+        ): "草稿没有遵循已找到的指引。您填写的内容已保留。您可以缩小查找范围后重新运行。",
+        (_C.CONTEXT_POLLUTION, _P.HUMAN_TAKEOVER): "草稿仍未遵循已找到的指引。您填写的内容已保留，同事可以从这里继续。",
+        (_C.TYPOLOGY_MISJUDGE, None): "草稿的结论需要再看一遍。目前的工作已保留。您可以请同事复核。",
+        (
+            _C.TYPOLOGY_MISJUDGE,
+            _P.HUMAN_TAKEOVER,
+        ): "草稿的结论需要再看一遍，因此暂不使用。已确认的内容全部保留，需要同事复核。",
+        (_C.PASS, None): "本步骤已完成，内容已全部保存。您可以继续。",
+        (_C.PASS, _P.AUTO_RETRY): "本步骤已完成；期间有服务响应较慢，已自动重试。内容已全部保存，您可以继续。",
+        (_C.PASS, _P.FIX_AND_RETRY): "本步骤已完成；草稿在过程中修正过。内容已全部保存，您可以继续。",
+        (
+            _C.PASS,
+            _P.HUMAN_TAKEOVER,
+        ): "本步骤已完成，但先前版本的草稿有不同之处，值得一看。内容已全部保存，需要同事复核。",
+        (_C.CANCELLED, None): "本步骤在完成之前已停止。已完成的部分全部保留。您可以随时重新开始。",
+        (
+            _C.CANCELLED,
+            _P.AUTO_RETRY,
+        ): "本步骤在完成之前已停止；此前有服务响应较慢。已完成的部分全部保留，您可以随时重新开始。",
+        (_C.CANCELLED, _P.FIX_AND_RETRY): "本步骤在修正草稿时已停止。已完成的部分全部保留。您可以随时重新开始。",
+        (
+            _C.CANCELLED,
+            _P.HUMAN_TAKEOVER,
+        ): "本步骤在完成之前已停止，先前版本的草稿值得一看。已完成的部分全部保留，需要同事复核。",
+        (_C.UNCLASSIFIED, None): "本步骤没有正常结束。目前的工作已保留。您可以重试，或请同事接手。",
+        (_C.UNCLASSIFIED, _P.HUMAN_TAKEOVER): "本步骤没有正常结束。目前的工作已保留，同事可以从这里接手。",
+    },
+)
+
+CATALOGUE: Final[Mapping[str, Mapping[Key, str]]] = MappingProxyType({"en": _ENGLISH, "zh": _CHINESE})
+"""All texts, by locale."""
+
+
+def user_message(failure_class: FailureClass, path: RecoveryPath | None, locale: str = "en") -> str:
+    """Pick what the user may read.
+
+    Args:
+        failure_class: What happened.
+        path: What is done about it; None where nothing is decided or needed. A path that a class never takes reads as
+            None, so that nothing is promised.
+        locale: `en` or `zh`, also with a region (`zh-CN`, `zh_TW`); any other reads as `en`.
+    """
+    language = locale.replace("_", "-").partition("-")[0].lower()
+    return CATALOGUE.get(language, _ENGLISH)[_key(failure_class, path)]
+
+
+def code(failure_class: FailureClass, path: RecoveryPath | None) -> str:
+    """Pick the stable, opaque code that a user may quote to an operator."""
+    return CODES[_key(failure_class, path)]
+
+
+def _key(failure_class: FailureClass, path: RecoveryPath | None) -> Key:
+    key = (failure_class, path)
+    return key if key in CODES else (failure_class, None)
