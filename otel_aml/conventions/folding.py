@@ -1,0 +1,287 @@
+"""All that the spans of one run say, folded into the facts that the tree asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from otel_aml.conventions import answers
+from otel_aml.conventions.answers import NOTHING_SAID, Said
+from otel_aml.conventions.contract import UNDECLARED, Contract
+from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Reading
+from otel_aml.core.facts import Ending, Facts, Failure
+from otel_aml.core.folding import fold_id, fold_label
+from otel_aml.core.incidents import Resolved, resolve
+from otel_aml.core.lineage import parents_first
+from otel_aml.core.steps import CALLS, MAKES_A_RUN, About, Kind, Sort, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+_EARLIER_ANSWERS: Final = 16
+"""How many answers before the last are looked at."""
+_NO_ANSWER: Final = frozenset({"", "None", "null"})
+_SHORT: Final = 16
+
+
+def is_run(readings: Iterable[Reading]) -> bool:
+    """Whether these spans make a run: one is an agent, a model, a tool or a retriever, or `case()` opened it."""
+    return any(reading.step.kind in MAKES_A_RUN or reading.opens_case for reading in readings)
+
+
+def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by keyword
+    readings: Sequence[Reading],
+    root_id: str,
+    *,
+    contract: Contract | None = None,
+    told: Declared = NOTHING_DECLARED,
+    incomplete: bool = False,
+    unseen: bool = False,
+) -> Facts:
+    """Fold the spans of one run into facts.
+
+    Args:
+        readings: What its spans say, in any order.
+        root_id: The span id of its root.
+        contract: The contract that applies to it; None if none does.
+        told: What the app's handle or a gold line says; it wins over the spans' attributes, those over the contract.
+        incomplete: Its root ended (or never ended) while spans below were open.
+        unseen: Spans of the run were not read (a limit was hit).
+
+    Raises:
+        Exception: Whatever a callable of the contract raises that is no ValueError.
+    """
+    return _Folder(readings, root_id, contract, told).facts(incomplete=incomplete, unseen=unseen)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where a step stands: how many steps above it were recorded, and whether one of them is a call."""
+
+    depth: int
+    in_call: bool
+
+
+class _Folder:
+    """The readings of one run, with what was declared of it."""
+
+    def __init__(
+        self,
+        readings: Sequence[Reading],
+        root_id: str,
+        contract: Contract | None,
+        told: Declared,
+    ) -> None:
+        self.readings = sorted(readings, key=lambda r: (r.step.ended_at, r.step.started_at, r.step.span_id))
+        self.root_id = root_id
+        self.contract = contract or UNDECLARED
+        self.is_contracted = contract is not None
+        self.by_id: Mapping[str, Reading] = {reading.step.span_id: reading for reading in readings}
+        self.declared = told.over(self._attributes()).over(self.contract.declared())
+
+    def facts(self, *, incomplete: bool, unseen: bool) -> Facts:
+        answer, answer_span_id = self._answer()
+        said = NOTHING_SAID if answer is None else answers.read(answer, self.contract)
+        earlier = self._earlier(answer)
+        is_valid = self.declared.schema_valid if self.declared.schema_valid is not None else said.valid
+        resolved = self._resolved(has_answer=answer is not None, is_valid=is_valid)
+        rejected = self._rejected_answers(earlier, is_accepted=answer is not None and is_valid is not False)
+        retrieved, retrieval_span_id = self._retrieved()
+        declared = self.declared
+        has_answer = answer is not None or declared.cited_ids is not None or declared.typology is not None
+        ending = self._ending(resolved, has_answer=has_answer)
+        no_answer = Failure(span_id=self.root_id, error_type="no_answer")
+        return Facts(
+            failed_calls=resolved.failed_calls,
+            broken_outputs=resolved.broken_outputs,
+            recovered_calls=resolved.recovered_calls,
+            recovered_outputs=resolved.recovered_outputs + rejected,
+            calls_known=not (incomplete or unseen or any(reading.step.cut for reading in self.readings)),
+            answer_valid=is_valid,
+            cited_ids=_folded(declared.cited_ids) if declared.cited_ids is not None else said.cited_ids,
+            superseded_ids=_union(each.cited_ids for each in earlier),
+            superseded_typologies=frozenset(each.typology for each in earlier if each.typology is not None),
+            evidence_ids=_folded(declared.evidence_ids),
+            needed_notes=_folded_notes(declared.needed_notes),
+            retrieved_ids=retrieved,
+            context_used=declared.context_used,
+            typology=_label(declared.typology) if declared.typology is not None else said.typology,
+            gold_typology=_label(declared.gold_typology),
+            ending=ending,
+            broken_at=(resolved.broken_at or no_answer) if ending is Ending.BROKEN else None,
+            paused=resolved.paused or declared.paused,
+            incomplete=incomplete,
+            answer_span_id=answer_span_id,
+            retrieval_span_id=retrieval_span_id,
+        )
+
+    def _attributes(self) -> Declared:
+        """Merge what the attributes declare; the root knows best, then the spans that ended last."""
+        root = self.by_id.get(self.root_id)
+        merged = root.declared if root is not None else NOTHING_DECLARED
+        for reading in reversed(self.readings):
+            if reading.declared is not NOTHING_DECLARED:
+                merged = merged.over(reading.declared)
+        return merged
+
+    def _resolved(self, *, has_answer: bool, is_valid: bool | None) -> Resolved:
+        steps = [self._with_unknown_name(reading.step) for reading in self.readings]
+        root = self.by_id.get(self.root_id)
+        is_accepted = is_valid is not False and (
+            has_answer or (root is not None and root.step.went_well and not self._owes_answer())
+        )
+        resolved = resolve(steps, self.root_id, answer_accepted=is_accepted)
+        if self.contract.recovered == "failure":
+            return replace(
+                resolved,
+                failed_calls=_by_time(resolved.failed_calls + resolved.recovered_calls),
+                recovered_calls=(),
+            )
+        return resolved
+
+    def _with_unknown_name(self, step: Step) -> Step:
+        """Take the error of a tool that no model was offered for what it is: a call of an unknown tool."""
+        if step.kind is not Kind.TOOL or step.incident is None or step.incident.sort is not Sort.FAILED:
+            return step
+        offered = [reading.offered for reading in self.readings if reading.step.kind is Kind.MODEL]
+        if not offered or any(names is None or step.name in names for names in offered):
+            return step
+        return replace(
+            step, incident=replace(step.incident, sort=Sort.REJECTED, about=About.TOOL_NAME, error_type="unknown_tool")
+        )
+
+    def _answer(self) -> tuple[Any, str]:
+        """Find the run's answer, and the span that gave it: the app's own word, the root, an agent, the last model."""
+        if self.declared.answer is not None:
+            return self.declared.answer, self.root_id
+        for reading in self._givers():
+            if reading.output is None:
+                continue
+            found = reading.output.read()
+            if found is not None and not _says_none(found):
+                return found, reading.step.span_id
+            if reading.step.span_id == self.root_id:
+                break
+        return None, self.root_id
+
+    def _givers(self) -> Iterable[Reading]:
+        """Order the spans that may hold the answer, the likeliest first."""
+        root = self.by_id.get(self.root_id)
+        if root is not None:
+            yield root
+        agents = (reading for reading in reversed(self.readings) if reading.step.kind is Kind.AGENT)
+        yield from sorted(agents, key=lambda reading: self._places[reading.step.span_id].depth)
+        yield from (reading for reading in reversed(self.readings) if self._is_own_model(reading))
+
+    @cached_property
+    def _places(self) -> Mapping[str, _Place]:
+        """Say where each step stands, from the top down."""
+        places: dict[str, _Place] = {}
+        for step in parents_first(reading.step for reading in self.readings):
+            above, upper = places.get(step.parent_id or ""), self.by_id.get(step.parent_id or "")
+            if above is None or upper is None:
+                places[step.span_id] = _Place(depth=0, in_call=False)
+            else:
+                in_call = above.in_call or upper.step.kind in CALLS
+                places[step.span_id] = _Place(depth=above.depth + 1, in_call=in_call)
+        return places
+
+    def _is_own_model(self, reading: Reading) -> bool:
+        """Whether it is a call of a model by the run's own agents, not by one that a tool called."""
+        return (
+            reading.output is not None
+            and reading.step.kind is Kind.MODEL
+            and not self._places[reading.step.span_id].in_call
+        )
+
+    def _earlier(self, answer: Any) -> tuple[Said, ...]:
+        """Read the answers that were given before the last one: what the app told, else what the models wrote.
+
+        A text that is no object is only an answer where a text ends the agent's loop; elsewhere a model may think aloud.
+        """
+        if answer is None:
+            return ()
+        told = self.declared.earlier_answers
+        if told:
+            return tuple(answers.read(each, self.contract) for each in told[-_EARLIER_ANSWERS:])
+        candidates = [
+            (found, reading.output.is_last_word)
+            for reading in self.readings
+            if self._is_own_model(reading) and reading.output is not None
+            if (found := reading.output.read()) is not None
+        ]
+        said = [(answers.read(found, self.contract), is_last) for found, is_last in candidates[:-1][-_EARLIER_ANSWERS:]]
+        return tuple(each for each, is_last in said if each.is_object or is_last)
+
+    def _rejected_answers(self, earlier: tuple[Said, ...], *, is_accepted: bool) -> tuple[Failure, ...]:
+        """Count earlier answers that broke the contract and were followed by one that did not."""
+        if not is_accepted:
+            return ()
+        return tuple(
+            Failure(span_id=self.root_id, error_type="invalid_answer", attempts=len(earlier))
+            for each in earlier
+            if each.valid is False
+        )
+
+    def _retrieved(self) -> tuple[frozenset[str] | None, str]:
+        """Join what the retrievals returned, and name the last of them."""
+        retrievals = [reading for reading in self.readings if reading.step.kind is Kind.RETRIEVER]
+        last = retrievals[-1].step.span_id if retrievals else self.root_id
+        if self.declared.retrieved_ids is not None:
+            return _folded(self.declared.retrieved_ids), last
+        known = [reading.documents for reading in retrievals if reading.documents is not None]
+        answered = [reading for reading in retrievals if reading.step.incident is None]
+        if not known:
+            return None, last
+        found = _folded(frozenset[str]().union(*known)) or frozenset[str]()
+        needed = _folded_notes(self.declared.needed_notes) or ()
+        is_hidden = any(reading.documents is None for reading in answered)
+        if is_hidden and not all(alternatives & found for alternatives in needed):
+            return None, last
+        return found, last
+
+    def _owes_answer(self) -> bool:
+        root = self.by_id.get(self.root_id)
+        if root is not None and root.step.kind is Kind.AGENT:
+            return root.answer_due
+        return any(reading.answer_due for reading in self.readings if self._places[reading.step.span_id].depth <= 1)
+
+    def _gave_nothing(self) -> bool:
+        """Whether the root recorded an answer that says there was none."""
+        root = self.by_id.get(self.root_id)
+        given = root.output.read() if root is not None and root.output is not None else None
+        return _says_none(given)
+
+    def _ending(self, resolved: Resolved, *, has_answer: bool) -> Ending:
+        if resolved.cancelled or (resolved.abandoned and not has_answer):
+            return Ending.CANCELLED
+        is_paused = resolved.paused or self.declared.paused
+        if resolved.broken_at or (not has_answer and not is_paused and (self._owes_answer() or self._gave_nothing())):
+            return Ending.BROKEN
+        return Ending.ANSWERED
+
+
+def _says_none(answer: Any) -> bool:
+    """Whether an answer is only a word for none."""
+    return isinstance(answer, str) and len(answer) <= _SHORT and answer.strip() in _NO_ANSWER
+
+
+def _folded(found: frozenset[str] | None) -> frozenset[str] | None:
+    return None if found is None else frozenset(map(fold_id, found))
+
+
+def _folded_notes(notes: tuple[frozenset[str], ...] | None) -> tuple[frozenset[str], ...] | None:
+    return None if notes is None else tuple(frozenset(map(fold_id, alternatives)) for alternatives in notes)
+
+
+def _label(label: str | None) -> str | None:
+    return None if label is None else fold_label(label)
+
+
+def _union(sets: Iterable[frozenset[str] | None]) -> frozenset[str]:
+    return frozenset[str]().union(*(each for each in sets if each is not None))
+
+
+def _by_time(failures: tuple[Failure, ...]) -> tuple[Failure, ...]:
+    return tuple(sorted(failures, key=lambda failure: (failure.seen_at, failure.span_id)))

@@ -1,0 +1,318 @@
+"""How one span ended: the incident in its status, its exception, or the words of its result.
+
+Source:
+    The rules under "What counts as an error" in `docs/taxonomy.md`; the words are data, in `marks`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from otel_aml.conventions import marks, values
+from otel_aml.core.steps import About, Incident, Kind, Sort
+from otel_aml.core.taxonomy import FailureClass
+from otel_aml.spans import attributes as names
+from otel_aml.spans.model import EMPTY, SpanRecord, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from otel_aml.conventions.marks import Flow, Sentence
+
+_MESSAGE: Final = 500
+_DETAIL_FRAMES: Final = 8
+_FRAME: Final = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<where>.+)$', re.MULTILINE)
+_STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
+_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,79}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a span ended: an incident, or control flow, or neither.
+
+    Args:
+        incident: None if it ended well, or in mere control flow.
+        flow: The control flow, if that was it.
+        cut: A mark may lie beyond the part of the result that was read.
+    """
+
+    incident: Incident | None = None
+    flow: Flow | None = None
+    cut: bool = False
+
+
+WELL: Final = Ended()
+
+
+def of(
+    span: SpanRecord,
+    kind: Kind,
+    result: Any = None,
+    *,
+    in_flight: str = "",
+    failure_marks: Sequence[Callable[[str], str | None]] = (),
+) -> Ended:
+    """Say how a span ended.
+
+    Args:
+        span: The span.
+        kind: What it did.
+        result: What a call returned, as recorded; None where it was not.
+        in_flight: Qualified name of a BaseException on its way through the span as it ended, which no status shows.
+        failure_marks: The app's own marks: each gets a result's text and says how the call failed, or None.
+    """
+    declared = span.attributes.get(names.STEP_CLASS)
+    if declared is not None:
+        return Ended(_declared(span, values.text(declared) or ""))
+    recorded = _recorded(span, kind)
+    if recorded is not None:
+        return recorded
+    if in_flight in marks.CANCELLATIONS:
+        return Ended(Incident(sort=marks.CANCELLATIONS[in_flight], type=in_flight, error_type="cancelled"))
+    if kind in (Kind.TOOL, Kind.RETRIEVER) and result is not None:
+        return _from_result(result, span.scope, failure_marks)
+    return WELL
+
+
+def _declared(span: SpanRecord, failure_class: str) -> Incident | None:
+    """Read what the app said with `step_error`."""
+    error_type = _word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
+    if failure_class == FailureClass.FORMAT_VIOLATION:
+        return Incident(sort=Sort.REJECTED, about=About.ARGUMENTS, error_type=error_type)
+    if failure_class != FailureClass.TOOL_FAILURE:
+        return None
+    retriable = values.flag(span.attributes.get(names.STEP_RETRIABLE)) is True
+    return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable)
+
+
+def _recorded(span: SpanRecord, kind: Kind) -> Ended | None:
+    """Read what the instrumentation recorded: control flow whatever the status, an exception where that is ERROR."""
+    type_, message, stack = _exception(span)
+    flow = marks.CONTROL_FLOW.get(type_)
+    if flow is not None:
+        return Ended(flow=flow)
+    if span.status is not Status.ERROR:
+        return None
+    return Ended(_named(span, kind, "" if type_ == "_OTHER" else type_, message, stack))
+
+
+def _exception(span: SpanRecord) -> tuple[str, str, str]:
+    """Find the last exception that was recorded, else the status: its type, message and stack."""
+    found = next((event.attributes for event in reversed(span.events) if event.name == names.EXCEPTION_EVENT), EMPTY)
+    return (
+        values.text(found.get(names.EXCEPTION_TYPE)) or values.text(span.attributes.get(names.ERROR_TYPE)) or "",
+        values.text(found.get(names.EXCEPTION_MESSAGE)) or span.status_message,
+        values.text(found.get(names.EXCEPTION_STACKTRACE)) or "",
+    )
+
+
+def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -> Incident:
+    """Make an incident of an exception's name and words."""
+    message = _without_type(message, type_)[:_MESSAGE]
+    detail = technical_detail(type_, stack)
+    if type_ in marks.CANCELLATIONS:
+        return Incident(
+            sort=marks.CANCELLATIONS[type_], type=type_, message=message, error_type="cancelled", detail=detail
+        )
+    said = _sentence(marks.STATUSES, message, span.scope)
+    if said is not None:
+        return Incident(
+            sort=said.sort,
+            about=said.about,
+            type=type_,
+            message=message,
+            error_type=said.error_type or _short(type_),
+            detail=detail,
+        )
+    about = _rejected(kind, type_, message)
+    if about is None and kind is Kind.TOOL and values.is_broken_json(span.attributes.get(names.GEN_AI_ARGUMENTS)):
+        about = About.ARGUMENTS
+    if about is not None:
+        return Incident(
+            sort=Sort.REJECTED, about=about, type=type_, message=message, error_type=_short(type_), detail=detail
+        )
+    error_type, of_provider = how_it_failed(type_, message)
+    return Incident(
+        sort=Sort.FAILED,
+        type=type_,
+        message=message,
+        error_type=error_type,
+        retriable=error_type in marks.RETRIABLE,
+        of_provider=of_provider,
+        detail=detail,
+    )
+
+
+def _without_type(message: str, type_: str) -> str:
+    """Take off the type that the SDK writes before the message in a status, but not in an event."""
+    prefix = f"{type_.rpartition('.')[2]}: "
+    return message.removeprefix(f"{type_}: ").removeprefix(prefix) if type_ else message
+
+
+def _rejected(kind: Kind, type_: str, message: str) -> About | None:
+    """Say what of the model's output an exception refuses, if that is what it does."""
+    short = type_.rpartition(".")[2]
+    if short in marks.REJECTED_ANSWER:
+        return About.ANSWER
+    if short in marks.ARGUMENT_ERRORS:
+        return About.ARGUMENTS
+    if short in marks.SCHEMA_ERRORS:
+        return About.ARGUMENTS if kind is Kind.TOOL else About.ANSWER if kind in (Kind.MODEL, Kind.AGENT) else None
+    if short == "TypeError" and kind is Kind.TOOL and any(words in message for words in marks.ARGUMENT_TYPE_ERRORS):
+        return About.ARGUMENTS
+    return None
+
+
+def of_exception(type_: str, message: str, stack: str) -> Incident:
+    """Make an incident of an exception that the app caught itself.
+
+    Args:
+        type_: Its qualified name (bare for Python's own).
+        message: Its text; only searched for a status code, and never kept.
+        stack: Its traceback as Python prints it.
+    """
+    short, detail = type_.rpartition(".")[2], technical_detail(type_, stack)
+    if short in marks.SCHEMA_ERRORS | marks.ARGUMENT_ERRORS | marks.REJECTED_ANSWER:
+        about = About.ARGUMENTS if short in marks.ARGUMENT_ERRORS else About.ANSWER
+        return Incident(sort=Sort.REJECTED, about=about, type=type_, error_type=_short(type_), detail=detail)
+    error_type, of_provider = how_it_failed(type_, message)
+    return Incident(
+        sort=Sort.FAILED,
+        type=type_,
+        error_type=error_type,
+        retriable=error_type in marks.RETRIABLE,
+        of_provider=of_provider,
+        detail=detail,
+    )
+
+
+def message_of(error: BaseException) -> str:
+    """Read an exception's text; empty where it cannot be printed."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - the app's exception
+        return ""
+
+
+def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
+    """Name in one word how a call failed, and say whether the error is one of a model provider.
+
+    Args:
+        type_: The exception's name, qualified or not; may be empty.
+        message: Its text; only a status code is read from it.
+    """
+    short = type_.rpartition(".")[2]
+    of_provider = short in marks.PROVIDER_ERRORS
+    known = marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
+    if known:
+        return known, of_provider
+    found = _STATUS_CODE.search(message)
+    by_code = marks.STATUS_CODES.get(int(found["code"]), "") if found else ""
+    if by_code:
+        return by_code, of_provider or (not type_ and by_code == "rate_limited")
+    return _short(type_), of_provider
+
+
+def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str], str | None]]) -> Ended:
+    """Find a structured mark of failure, or a framework's own sentence, in what a call returned."""
+    if isinstance(result, str):
+        said = _from_words(result, scope, failure_marks)
+        if said is not None:
+            return Ended(said)
+        if result[:1] == "{" and len(result) > values.SCANNED_BYTES:
+            return Ended(cut=True)
+    envelope = values.parsed(result)
+    return Ended(_envelope_error(envelope)) if values.is_map(envelope) else WELL
+
+
+def _from_words(
+    result: str,
+    scope: str,
+    failure_marks: Sequence[Callable[[str], str | None]],
+) -> Incident | None:
+    """Find the app's own mark, or the sentence of a framework, in the words of a result."""
+    for mark in failure_marks:
+        how = mark(result[: values.SCANNED_BYTES])
+        if how:
+            return Incident(sort=Sort.FAILED, error_type=_word(how), message=result[:_MESSAGE])
+    said = _sentence(marks.RESULTS, result[:_MESSAGE], scope)
+    if said is None:
+        return None
+    return Incident(
+        sort=said.sort,
+        about=said.about,
+        message=result[:_MESSAGE],
+        error_type=said.error_type or "error",
+        retriable=said.error_type in marks.RETRIABLE,
+    )
+
+
+_DATA: Final = ("data", "result", "results", "items", "documents", "value", "output")
+
+
+def _envelope_error(envelope: Mapping[str, Any]) -> Incident | None:
+    """Read an error envelope: a mark that it failed, without data beside it."""
+    words = _error_words(envelope)
+    if any(mark in words for mark in marks.NO_ERROR):
+        return None
+    response_type = values.text(envelope.get("response_type")) or ""
+    marked = envelope.get("isError") is True or envelope.get("is_error") is True
+    marked = marked or response_type.startswith(marks.HANDLED_ERROR)
+    refused = envelope.get("success") is False or envelope.get("ok") is False
+    has_data = any(envelope.get(key) for key in _DATA)
+    status = envelope.get("status")
+    stated = (isinstance(status, str) and status.lower() == "error") or bool(envelope.get("error"))
+    if not (marked or refused or (stated and not has_data)):
+        return None
+    code = envelope.get("status_code", envelope.get("code", status))
+    type_ = values.text(envelope.get("error_type")) or ""
+    error_type, of_provider = how_it_failed(type_, f"status {code} {words}")
+    return Incident(
+        sort=Sort.FAILED,
+        type=type_,
+        message=words[:_MESSAGE],
+        error_type=error_type,
+        retriable=error_type in marks.RETRIABLE,
+        of_provider=of_provider,
+    )
+
+
+def _error_words(envelope: Mapping[str, Any]) -> str:
+    error = envelope.get("error")
+    if values.is_map(error):
+        error = error.get("message")
+    return error if isinstance(error, str) else values.text(envelope.get("message")) or ""
+
+
+def _sentence(sentences: Sequence[Sentence], words: str, scope: str) -> Sentence | None:
+    for sentence in sentences:
+        if (
+            words.startswith(sentence.starts)
+            and sentence.holds in words
+            and (not sentence.scopes or scope.startswith(sentence.scopes))
+        ):
+            return sentence
+    return None
+
+
+def technical_detail(type_: str, stack: str) -> str:
+    """Say for operators which exception it was and where, innermost frame first; never its message."""
+    name = _word(type_) if type_ else ""
+    frames = [
+        f"{'/'.join(frame['file'].replace(chr(92), '/').split('/')[-2:])}:{frame['line']} in {frame['where']}"
+        for frame in _FRAME.finditer(stack[-values.SCANNED_BYTES :])
+    ]
+    if not frames:
+        return name
+    return f"{name} at {' < '.join(reversed(frames[-_DETAIL_FRAMES:]))}".strip()
+
+
+def _short(type_: str) -> str:
+    return _word(type_.rpartition(".")[2]) if type_ else "error"
+
+
+def _word(name: str) -> str:
+    """Keep a name that looks like one; anything else could be content and becomes `error`."""
+    return name if _NAME.match(name) else "error"

@@ -1,0 +1,271 @@
+"""What the frameworks' own names and sentences mean, as data. Each with its source; a contract can add some.
+
+Texts and names drift with versions: they were read from recorded runs of the versions named beside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from otel_aml.core.steps import About, Sort
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Flow(StrEnum):
+    """What an exception that is mere control flow means."""
+
+    PAUSED = "paused"
+    """The run waits for a person."""
+    ASKED_AGAIN = "asked_again"
+    """The tool asks the model to call it otherwise."""
+    PASSED_ON = "passed_on"
+    """Control goes elsewhere: another agent, another node, the end of an iteration."""
+
+
+CONTROL_FLOW: Final[Mapping[str, Flow]] = MappingProxyType(
+    {
+        # langgraph 1.2.24, langgraph/errors.py
+        "langgraph.errors.GraphInterrupt": Flow.PAUSED,
+        "langgraph.errors.NodeInterrupt": Flow.PAUSED,
+        "langgraph.errors.GraphBubbleUp": Flow.PASSED_ON,
+        "langgraph.errors.ParentCommand": Flow.PASSED_ON,
+        "langgraph.errors.GraphDrained": Flow.PASSED_ON,
+        # pydantic-ai 2.68.0, pydantic_ai/exceptions.py
+        "pydantic_ai.exceptions.CallDeferred": Flow.PAUSED,
+        "pydantic_ai.exceptions.ApprovalRequired": Flow.PAUSED,
+        "pydantic_ai.exceptions.ModelRetry": Flow.ASKED_AGAIN,
+        "pydantic_ai.exceptions.ToolRetryError": Flow.ASKED_AGAIN,
+        # Python
+        "StopIteration": Flow.PASSED_ON,
+        "StopAsyncIteration": Flow.PASSED_ON,
+        "builtins.StopIteration": Flow.PASSED_ON,
+        "builtins.StopAsyncIteration": Flow.PASSED_ON,
+    },
+)
+"""By the full qualified name: a user's own class with the same short name is an error."""
+
+CANCELLATIONS: Final[Mapping[str, Sort]] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                "CancelledError",
+                "asyncio.CancelledError",
+                "asyncio.exceptions.CancelledError",
+                "concurrent.futures.CancelledError",
+                "concurrent.futures._base.CancelledError",
+                "trio.Cancelled",
+                "KeyboardInterrupt",
+                "builtins.KeyboardInterrupt",
+                "SystemExit",
+                "builtins.SystemExit",
+            ),
+            Sort.CANCELLED,
+        ),
+        "GeneratorExit": Sort.ABANDONED,
+        "builtins.GeneratorExit": Sort.ABANDONED,
+    },
+)
+"""Cuts from outside (Python's own classes; trio 0.30)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """Words by which a framework reports an incident in a text.
+
+    Args:
+        starts: How the text starts.
+        holds: Words that it holds besides.
+        sort: What it means.
+        about: What was rejected, if anything.
+        error_type: How it failed, if that is known.
+        scopes: Only in spans of instrumentation scopes that start so; empty: in any.
+        source: Where the words were read.
+    """
+
+    starts: str
+    holds: str = ""
+    sort: Sort = Sort.FAILED
+    about: About | None = None
+    error_type: str = ""
+    scopes: tuple[str, ...] = ()
+    source: str
+
+
+RESULTS: Final[tuple[Sentence, ...]] = (
+    Sentence(
+        starts="An error occurred while running the tool",
+        source="openai-agents 0.24.0, default failure_error_function",
+    ),
+    Sentence(
+        starts="Tool '",
+        holds="' timed out after ",
+        error_type="timeout",
+        source="openai-agents 0.24.0, function_tool(timeout=)",
+    ),
+)
+"""Sentences at the very start of a tool's result that say it failed."""
+
+STATUSES: Final[tuple[Sentence, ...]] = (
+    Sentence(
+        starts="abandoned stream",
+        sort=Sort.ABANDONED,
+        source="opentelemetry-instrumentation-genai-langchain 1.3b0",
+    ),
+    Sentence(
+        starts="Agent interrupted",
+        sort=Sort.CANCELLED,
+        source="smolagents 1.26.0, AgentError of agent.interrupt()",
+    ),
+    Sentence(
+        starts="Exceeded maximum output retries",
+        sort=Sort.REJECTED,
+        about=About.ANSWER,
+        source="pydantic-ai 2.68.0, UnexpectedModelBehavior",
+    ),
+    Sentence(
+        starts="Invalid JSON provided",
+        sort=Sort.REJECTED,
+        about=About.ANSWER,
+        source="openai-agents 0.24.0, ModelBehaviorError of an output type",
+    ),
+    Sentence(
+        starts="Invalid JSON input for tool",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        source="openai-agents 0.24.0, ModelBehaviorError of a call",
+    ),
+)
+"""Sentences at the start of a status or an exception's message."""
+
+REJECTED_ANSWER: Final[frozenset[str]] = frozenset(
+    {
+        "StructuredOutputValidationError",  # langchain 1.5.2
+        "MultipleStructuredOutputsError",  # langchain 1.5.2
+        "OutputParserException",  # langchain-core 1.8.3
+        "ConverterError",  # crewai 1.15.30
+        "AgentParsingError",  # smolagents 1.26.0
+        "LengthFinishReasonError",  # openai 3.57.0
+    },
+)
+"""Short names of exceptions that refuse the model's answer, wherever they stand."""
+
+SCHEMA_ERRORS: Final[frozenset[str]] = frozenset({"ValidationError", "JSONDecodeError"})
+"""Short names that refuse arguments where a tool ends in them, and the answer where a model or an agent does."""
+
+ARGUMENT_ERRORS: Final[frozenset[str]] = frozenset(
+    {
+        "ToolInvocationError",  # langgraph-prebuilt 1.1.3
+        "AgentToolCallError",  # smolagents 1.26.0
+    },
+)
+"""Short names of exceptions that refuse a tool's arguments."""
+
+ARGUMENT_TYPE_ERRORS: Final[tuple[str, ...]] = (
+    "got an unexpected keyword argument",
+    "missing 1 required positional argument",
+    "missing 2 required positional arguments",
+    "missing 1 required keyword-only argument",
+    "got multiple values for argument",
+)
+"""Words of Python's TypeError for a call that does not fit a signature (CPython 3.11)."""
+
+PROVIDER_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "RateLimitError": "rate_limited",  # openai 3.57.0, anthropic
+        "APITimeoutError": "timeout",
+        "APIConnectionError": "unavailable",
+        "InternalServerError": "unavailable",
+        "ServiceUnavailableError": "unavailable",
+        "AuthenticationError": "auth",
+        "PermissionDeniedError": "auth",
+        "APIStatusError": "",
+        "APIError": "",
+        "ModelHTTPError": "",  # pydantic-ai 2.68.0
+        "ModelAPIError": "",  # pydantic-ai 2.68.0
+        "AgentGenerationError": "",  # smolagents 1.26.0
+        "ResourceExhausted": "rate_limited",  # google-api-core
+        "_ResourceExhaustedError": "rate_limited",  # google-adk 2.13.0
+        "TooManyRequests": "rate_limited",
+    },
+)
+"""Short names of model providers' errors; the word is how it failed, empty where only its status code tells."""
+
+ERROR_TYPES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "TimeoutError": "timeout",
+        "TimeoutException": "timeout",
+        "Timeout": "timeout",
+        "ReadTimeout": "timeout",
+        "ConnectTimeout": "timeout",
+        "WriteTimeout": "timeout",
+        "PoolTimeout": "timeout",
+        "DeadlineExceeded": "timeout",
+        "ConnectionError": "unavailable",
+        "ConnectionResetError": "unavailable",
+        "ConnectionRefusedError": "unavailable",
+        "ConnectionAbortedError": "unavailable",
+        "BrokenPipeError": "unavailable",
+        "ConnectError": "unavailable",
+        "ReadError": "unavailable",
+        "RemoteProtocolError": "unavailable",
+        "ServiceUnavailable": "unavailable",
+        "PermissionError": "auth",
+        "Unauthenticated": "auth",
+    },
+)
+"""How an exception of the standard library or a common client failed, by its short name."""
+
+STATUS_CODES: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        401: "auth",
+        403: "auth",
+        404: "not_found",
+        408: "timeout",
+        425: "unavailable",
+        429: "rate_limited",
+        500: "unavailable",
+        502: "unavailable",
+        503: "unavailable",
+        504: "timeout",
+    },
+)
+"""How a call failed, by its HTTP status (RFC 9110, RFC 6585)."""
+
+RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavailable"})
+"""The ways to fail that may pass by themselves."""
+
+FRAMEWORK_SCOPES: Final[tuple[str, ...]] = (
+    "pydantic-ai",
+    "openinference.instrumentation.langchain",
+    "openinference.instrumentation.openai_agents",
+    "openinference.instrumentation.smolagents",
+    "openinference.instrumentation.google_adk",
+    "openinference.instrumentation.crewai",
+    "openinference.instrumentation.llama_index",
+    "openinference.instrumentation.autogen",
+    "openinference.instrumentation.agno",
+    "opentelemetry.instrumentation.langchain",
+    "opentelemetry.instrumentation.openai_agents",
+    "opentelemetry.instrumentation.crewai",
+    "opentelemetry.instrumentation.llamaindex",
+    "opentelemetry.instrumentation.genai.langchain",
+    "opentelemetry.instrumentation.genai.openai_agents",
+    "opentelemetry.instrumentation.genai.smolagents",
+    "gcp.vertex.agent",
+)
+"""Instrumentation scopes of agent frameworks: their outermost span is a run. Clients of models, HTTP or databases are
+not here."""
+
+OUTPUT_TOOLS: Final[frozenset[str]] = frozenset({"final_result", "final_answer"})
+"""Names of the calls by which a model hands its answer over (pydantic-ai 2.68.0, smolagents 1.26.0)."""
+
+HANDLED_ERROR: Final = "ERROR_HANDLED_BY"
+"""How the `response_type` of a result starts that stands for an error (google-adk 2.13.0, its retry plugin)."""
+
+NO_ERROR: Final[tuple[str, ...]] = ("requires confirmation", "requires approval")
+"""Words of an error envelope that is none: a person is asked (google-adk 2.13.0)."""

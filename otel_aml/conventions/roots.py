@@ -1,0 +1,115 @@
+"""Where a run begins: at the span that `case()` opened, else an agent framework's outermost, else the local root."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from otel_aml.conventions import gen_ai, openinference, values
+from otel_aml.conventions.marks import FRAMEWORK_SCOPES
+from otel_aml.core.steps import Kind
+from otel_aml.spans import attributes as names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from otel_aml.spans.model import SpanRecord
+
+_FRAMEWORKS = frozenset(FRAMEWORK_SCOPES)
+
+
+def is_case(scope: str) -> bool:
+    """Whether a span is one that `case()` opened; it is always a run of its own."""
+    return scope == names.OUR_SCOPE
+
+
+def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[str] = ()) -> bool:
+    """Whether a span is of an agent framework, by its scope or by what its attributes say."""
+    if scope in _FRAMEWORKS or scope in frameworks:
+        return True
+    return gen_ai.kind(attributes) is Kind.AGENT or openinference.kind(attributes) is Kind.AGENT
+
+
+@dataclass(frozen=True, slots=True)
+class RunSpans:
+    """The spans of one run.
+
+    Args:
+        root_id: Its root; of a run whose root never ended, the id that its spans name as their parent.
+        incomplete: The root never ended.
+    """
+
+    root_id: str
+    spans: tuple[SpanRecord, ...]
+    incomplete: bool = False
+
+
+def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[RunSpans, ...]:
+    """Part the distinct spans of one trace into runs, by the rule that fixes the run root when a span starts.
+
+    A span that already carries a verdict is a root. Spans whose parent was never exported make one incomplete run
+    together, unless their parent lies in another process or they are an agent's own root.
+
+    Args:
+        spans: The distinct spans of one trace, in any order.
+        frameworks: Further scopes of agent frameworks.
+
+    Returns:
+        The runs, ordered by root id; also those without an agent, model, tool or retriever.
+    """
+    by_id = {span.span_id: span for span in spans}
+    extra = frozenset(frameworks)
+    root_of: dict[str, str] = {}
+    settled: set[str] = set()
+    lost = _lost_root(spans, by_id)
+    for span in _parents_first(spans, by_id):
+        inherited = root_of.get(span.parent_id or "")
+        starts_run = is_case(span.scope) or values.flag(span.attributes.get(names.VERDICT)) is True
+        if not starts_run and inherited is None and lost is not None and _is_lost(span, by_id):
+            root_of[span.span_id] = lost
+            if says_agent(span.scope, span.attributes, extra):
+                settled.add(lost)
+            continue
+        is_agent = starts_run or says_agent(span.scope, span.attributes, extra)
+        if starts_run or inherited is None or (is_agent and inherited not in settled):
+            root_of[span.span_id] = span.span_id
+            if is_agent:
+                settled.add(span.span_id)
+        else:
+            root_of[span.span_id] = inherited
+    members: dict[str, list[SpanRecord]] = {}
+    for span in spans:
+        members.setdefault(root_of[span.span_id], []).append(span)
+    return tuple(
+        RunSpans(root_id, tuple(mine), incomplete=root_id not in by_id or by_id[root_id].ended_at is None)
+        for root_id, mine in sorted(members.items())
+    )
+
+
+def _is_lost(span: SpanRecord, by_id: Mapping[str, SpanRecord]) -> bool:
+    """Whether the parent of a span was never exported, though it was in this process."""
+    if span.parent_id is None or span.parent_id in by_id or span.remote_parent:
+        return False
+    kind = gen_ai.kind(span.attributes) or openinference.kind(span.attributes)
+    return kind is not Kind.AGENT and not span.server
+
+
+def _lost_root(spans: Sequence[SpanRecord], by_id: Mapping[str, SpanRecord]) -> str | None:
+    lost = [span for span in spans if _is_lost(span, by_id)]
+    return min(lost, key=lambda span: (span.started_at, span.span_id)).parent_id if lost else None
+
+
+def _parents_first(spans: Sequence[SpanRecord], by_id: Mapping[str, SpanRecord]) -> Iterable[SpanRecord]:
+    """Order the spans so that each follows its parent; without recursion, and safe from cycles."""
+    done: set[str] = set()
+    for span in spans:
+        path: list[SpanRecord] = []
+        current: SpanRecord | None = span
+        on_path: set[str] = set()
+        while current is not None and current.span_id not in done and current.span_id not in on_path:
+            path.append(current)
+            on_path.add(current.span_id)
+            current = by_id.get(current.parent_id or "")
+        for each in reversed(path):
+            done.add(each.span_id)
+            yield each

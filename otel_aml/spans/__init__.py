@@ -1,0 +1,1 @@
+"""One shape for every span, whatever its source."""
