@@ -1,0 +1,284 @@
+"""The span processor: gathers what the spans of a run say, and writes the verdict on its root as that ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
+
+from otel_aml import conventions
+from otel_aml.conventions import Contract, Declared, Reading
+from otel_aml.core.tree import Verdict, classify
+from otel_aml.live import end_hook, stamp
+from otel_aml.live.case import CaseHandle, handle_of
+from otel_aml.live.faults import Faults
+from otel_aml.live.runs import Limits, Registry, Run
+from otel_aml.spans.sdk import hex_id, id_of, record
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from opentelemetry.context import Context
+    from opentelemetry.sdk.trace import ReadableSpan, Span
+
+_NO_CONTRACT: Final = Contract()
+_CALLING_OUT: Final[ContextVar[bool]] = ContextVar("otel_aml_calling_out", default=False)
+"""Set while the app's own check of an answer runs: a run inside it does not call it again."""
+
+
+class FailureSpanProcessor(SpanProcessor):
+    """Gives each agent run, as it ends, exactly one first-failure class, on its root span.
+
+    Every span goes on to the next processor untouched. Where it stands among the processors does not matter.
+
+    Args:
+        contract: What the app declares of its answers.
+        limits: What is held at most.
+    """
+
+    def __init__(self, *, contract: Contract | None = None, limits: Limits | None = None) -> None:
+        self.contract = contract
+        self._reading_contract = contract or _NO_CONTRACT
+        self._registry = Registry(limits or Limits())
+        self._faults = Faults()
+        self._ending: set[int] = set()
+        self._spans_seen = 0
+        self._spans_late = 0
+        self._unstamped = 0
+        self._is_shut = False
+        self._writes_on_ending = end_hook.on_ending_writes()
+        _drop_inherited_after_fork(self._registry)
+
+    # --- the SDK's calls: nothing may leave them -----------------------------------------------------------------
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
+        """Know to which run a span belongs; take hold of the end of a run root."""
+        if self._is_shut:
+            return
+        try:
+            self._start(span)
+        except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
+            self._faults.note("on_start", error)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Gather what an ended span says."""
+        try:
+            self._end(span)
+        except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
+            self._faults.note("on_end", error)
+
+    def _on_ending(self, span: Span) -> None:
+        """Write the verdict here, on an SDK where that works (see `end_hook`)."""
+        if self._writes_on_ending and not self._is_shut:
+            run = self._registry.of(id_of(span))
+            if run is not None and run.root_id == id_of(span):
+                self._finish(span, span.end_time or 0)
+
+    def shutdown(self) -> None:
+        """Hold nothing back: roots that are still open are counted, and what ends later is a counted no-op."""
+        self._is_shut = True
+        self._registry.drop_all("shutdown")
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:  # noqa: ARG002 - the SDK's signature
+        """Say that nothing is held back."""
+        return True
+
+    # --- what it knows of itself ---------------------------------------------------------------------------------
+
+    def declare(self, contract: Contract | None) -> None:
+        """Replace the contract; None leaves it as it is."""
+        if contract is not None:
+            self.contract = self._reading_contract = contract
+
+    def stats(self) -> Mapping[str, Any]:
+        """Count what it did.
+
+        Returns:
+            `spans_seen` and `spans_late` (ended after their run, or of none); `runs_started`, `runs_classified`,
+            `runs_dropped` (by reason) and `runs_open`, of which the first is always the sum of the others;
+            `unstamped` (runs whose root had no room for an attribute); `faults` of our own.
+        """
+        registry = self._registry
+        return {
+            "spans_seen": self._spans_seen,
+            "spans_late": self._spans_late,
+            "runs_started": registry.started,
+            "runs_classified": registry.classified,
+            "runs_dropped": dict(registry.dropped),
+            "runs_open": len(registry),
+            "unstamped": self._unstamped,
+            "faults": self._faults.count,
+        }
+
+    # --- the work ------------------------------------------------------------------------------------------------
+
+    def _start(self, span: Span) -> None:
+        span_id, parent = id_of(span), span.parent
+        is_local = parent is not None and not parent.is_remote
+        inherited = self._registry.of(parent.span_id) if parent is not None and is_local else None
+        scope = span.instrumentation_scope
+        scope_name = "" if scope is None else scope.name
+        in_case = conventions.is_case(scope_name)
+        started_at = span.start_time or 0
+        if inherited is not None and inherited.is_settled and not in_case:
+            self._join(inherited, span)
+            return
+        is_agent = in_case or conventions.says_agent(
+            scope_name, span.attributes or {}, self._reading_contract.frameworks
+        )
+        if inherited is not None and not is_agent:
+            self._join(inherited, span)
+            return
+        if (is_local and inherited is None and not is_agent) or self._registry.of(span_id) is not None:
+            return
+        run = Run(span_id, is_settled=is_agent, in_case=in_case, seen_at=started_at)
+        _note_in_flight(run, span_id)
+        _keep_from_start(run, span)
+        self._registry.open(run)
+        if not self._writes_on_ending:
+            end_hook.attach(span, self._finish)
+
+    def _join(self, run: Run, span: Span) -> None:
+        span_id = id_of(span)
+        _note_in_flight(run, span_id)
+        _keep_from_start(run, span)
+        self._registry.join(run, span_id, span.start_time or 0)
+
+    def _end(self, span: ReadableSpan) -> None:
+        span_id = id_of(span)
+        self._spans_seen += 1
+        if span_id in self._ending:
+            self._ending.discard(span_id)
+            return
+        run = self._registry.of(span_id)
+        if run is None:
+            self._spans_late += 1
+            return
+        if span_id not in run.open_spans:
+            return
+        try:
+            reading = self._read(run, span)
+            run.add(reading, limit=self._registry.limits.steps)
+        except Exception:
+            run.unseen = True
+            raise
+        finally:
+            run.open_spans.discard(span_id)
+
+    def _read(self, run: Run, span: ReadableSpan, *, ended_at: int | None = None) -> Reading:
+        span_id = id_of(span)
+        found, kept = record(span, ended_at=ended_at), run.kept.pop(span_id, None)
+        if kept is not None and found.dropped_attributes:
+            found = replace(found, attributes={**kept, **found.attributes})
+        return conventions.read(found, self._reading_contract, in_flight=_in_flight(run, span_id))
+
+    def _finish(self, span: Span, ended_at: int) -> None:
+        """Classify the run of a root that is about to end, and write the verdict."""
+        span_id = id_of(span)
+        self._ending.add(span_id)
+        run = self._registry.of(span_id)
+        if run is None:
+            self._spans_late += 1
+            return
+        try:
+            self._conclude(run, span, ended_at)
+        except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
+            self._registry.drop(run, "fault")
+            self._faults.note("end of a run", error)
+
+    def _conclude(self, run: Run, span: Span, ended_at: int) -> None:
+        readings = [*run.readings, self._read(run, span, ended_at=ended_at)]
+        if not conventions.is_run(readings):
+            self._registry.forget(run)
+            return
+        verdict = self._verdict(run, readings)
+        if not self._registry.classify(run):
+            return
+        written = stamp.fitting(stamp.attributes(verdict), span.attributes or {}, _attribute_limit(span))
+        if written:
+            span.set_attributes(written)
+        else:
+            self._unstamped += 1
+
+    def _verdict(self, run: Run, readings: Sequence[Reading]) -> Verdict:
+        handle = handle_of(run.root_id)
+        told = Declared() if handle is None else handle.told
+        contract = self._contract_of(run, readings, handle)
+        root_id, is_incomplete, is_unseen = hex_id(run.root_id), bool(run.open_spans), run.unseen
+        token = _CALLING_OUT.set(True)
+        try:
+            facts = conventions.facts(
+                readings, root_id, contract=contract, told=told, incomplete=is_incomplete, unseen=is_unseen
+            )
+        except Exception as error:  # noqa: BLE001 - the app's own check failed: its question stays open
+            self._faults.note("the contract's own callable", error)
+            facts = conventions.facts(readings, root_id, told=told, incomplete=is_incomplete, unseen=is_unseen)
+        finally:
+            _CALLING_OUT.reset(token)
+        return classify(facts)
+
+    def _contract_of(self, run: Run, readings: Sequence[Reading], handle: CaseHandle | None) -> Contract | None:
+        """Find the contract that applies: inside a case, or to an agent that it names; never within its own call."""
+        if _CALLING_OUT.get():
+            return None
+        if handle is not None and handle.contract is not None:
+            return handle.contract
+        contract = self.contract
+        if contract is None or run.in_case:
+            return contract
+        return contract if contract.names({reading.agent for reading in readings if reading.agent}) else None
+
+
+def _keep_from_start(run: Run, span: Span) -> None:
+    """Keep what the SDK's attribute limit could take away before the span ends."""
+    attributes = span.attributes
+    if attributes:
+        kept = {key: attributes[key] for key in conventions.KEPT_FROM_START if key in attributes}
+        if kept:
+            run.kept[id_of(span)] = kept
+
+
+def _note_in_flight(run: Run, span_id: int) -> None:
+    """Remember an exception that was in flight already as a span started: a fallback inside `except`, say."""
+    error = sys.exc_info()[1]
+    if error is not None:
+        run.in_flight[span_id] = id(error)
+
+
+def _in_flight(run: Run, span_id: int) -> str:
+    """Name the exception that cuts a span and that no status shows: one that is no Exception and began inside it."""
+    error = sys.exc_info()[1]
+    before = run.in_flight.pop(span_id, None)
+    if error is None or isinstance(error, Exception) or id(error) == before:
+        return ""
+    kind = type(error)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _attribute_limit(span: Span) -> int | None:
+    """Say how many attributes a span can hold.
+
+    The SDK tells the limit nowhere in public; where its own place for it is gone, the limit from the environment holds.
+    """
+    limits = getattr(span, "_limits", None) or SpanLimits()
+    limit = getattr(limits, "max_span_attributes", None)
+    return limit if isinstance(limit, int) else None
+
+
+def _drop_inherited_after_fork(registry: Registry) -> None:
+    """In a forked child the open runs are the parent's, and the lock may be held by a thread that is not there."""
+    if not hasattr(os, "register_at_fork"):
+        return
+    reference = weakref.ref(registry)
+
+    def in_child() -> None:
+        found = reference()
+        if found is not None:
+            found.after_fork()
+
+    os.register_at_fork(after_in_child=in_child)

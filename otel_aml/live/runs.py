@@ -1,0 +1,170 @@
+"""The runs that are open: bounded in number, in facts and in age, each span known to its run until the run ends."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from otel_aml.conventions import Reading
+
+RUNS: Final = 10_000
+STEPS: Final = 2_000
+IDLE_SECONDS: Final = 3_600.0
+_EXPIRY_CHECKS: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What the processor holds at most.
+
+    Args:
+        runs: Open runs; the least recently used goes first.
+        steps: Spans whose facts are kept of one run; beyond that only failed ones, up to as many again.
+        idle_seconds: A run in which nothing started for so long is dropped.
+    """
+
+    runs: int = RUNS
+    steps: int = STEPS
+    idle_seconds: float = IDLE_SECONDS
+
+    def __post_init__(self) -> None:
+        if self.runs < 1 or self.steps < 1 or self.idle_seconds <= 0:
+            raise ValueError("limits are positive: runs and steps at least 1, idle_seconds above 0")
+
+
+class Run:
+    """One open run, and what its ended spans said.
+
+    Args:
+        root_id: Span id of its root.
+        is_settled: It is known to be one of an agent; a nested agent is then a part of it.
+        in_case: `case()` opened it.
+    """
+
+    __slots__ = (
+        "in_case",
+        "in_flight",
+        "is_settled",
+        "kept",
+        "members",
+        "open_spans",
+        "readings",
+        "root_id",
+        "seen_at",
+        "unseen",
+    )
+
+    def __init__(self, root_id: int, *, is_settled: bool, in_case: bool, seen_at: int) -> None:
+        self.root_id = root_id
+        self.is_settled = is_settled
+        self.in_case = in_case
+        self.seen_at = seen_at
+        self.members: list[int] = [root_id]
+        self.open_spans: set[int] = set()
+        self.readings: list[Reading] = []
+        self.in_flight: dict[int, int] = {}
+        self.kept: dict[int, dict[str, Any]] = {}
+        self.unseen = False
+
+    def add(self, reading: Reading, *, limit: int) -> None:
+        """Keep what an ended span said, within the limit; failed ones up to twice the limit."""
+        kept = len(self.readings)
+        if kept < limit or (reading.step.incident is not None and kept < 2 * limit):
+            self.readings.append(reading)
+        else:
+            self.unseen = True
+
+
+class Registry:
+    """Open runs, by the id of any of their spans. Dictionary operations are atomic; opening and closing lock.
+
+    At any time `started == classified + sum(dropped.values()) + len(self)`, exactly. What turns out to be no run of an
+    agent was never started.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.started = 0
+        self.classified = 0
+        self.dropped: dict[str, int] = dict.fromkeys(("evicted", "expired", "forked", "shutdown", "fault"), 0)
+        self._runs: OrderedDict[int, Run] = OrderedDict()
+        self._by_span: dict[int, Run] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def of(self, span_id: int) -> Run | None:
+        """Find the run of a span; None if it has none, or has it no longer."""
+        return self._by_span.get(span_id)
+
+    def open(self, run: Run) -> None:
+        """Take up a run, and drop those beyond the limits."""
+        with self._lock:
+            self.started += 1
+            self._runs[run.root_id] = run
+            self._by_span[run.root_id] = run
+            if len(self._runs) > self.limits.runs:
+                self._drop(next(iter(self._runs.values())), "evicted")
+            self._expire(run.seen_at)
+
+    def join(self, run: Run, span_id: int, started_at: int) -> None:
+        """Make a span a part of a run that is open."""
+        run.open_spans.add(span_id)
+        run.members.append(span_id)
+        self._by_span[span_id] = run
+        run.seen_at = started_at
+        try:
+            self._runs.move_to_end(run.root_id)
+        except KeyError:
+            # The run ended on another thread in between: nothing would take this entry away later.
+            self._by_span.pop(span_id, None)
+
+    def classify(self, run: Run) -> bool:
+        """Take out a run that has its verdict; False if it was dropped before."""
+        with self._lock:
+            is_open = self._remove(run)
+            self.classified += is_open
+            return is_open
+
+    def forget(self, run: Run) -> None:
+        """Take out what is no run of an agent."""
+        with self._lock:
+            self.started -= self._remove(run)
+
+    def drop(self, run: Run, reason: str) -> None:
+        """Take out a run that gets no verdict, counted under the reason."""
+        with self._lock:
+            self._drop(run, reason)
+
+    def drop_all(self, reason: str) -> None:
+        """Take out all runs, counted under the reason."""
+        with self._lock:
+            for run in list(self._runs.values()):
+                self._drop(run, reason)
+
+    def after_fork(self) -> None:
+        """In a forked child: the lock may be held by a thread that is not there, and the open runs are the parent's."""
+        self._lock = threading.Lock()
+        self.drop_all("forked")
+
+    def _expire(self, now: int) -> None:
+        oldest_allowed = now - int(self.limits.idle_seconds * 1e9)
+        for _ in range(_EXPIRY_CHECKS):
+            oldest = next(iter(self._runs.values()))
+            if oldest.seen_at >= oldest_allowed:
+                return
+            self._drop(oldest, "expired")
+
+    def _drop(self, run: Run, reason: str) -> None:
+        self.dropped[reason] += self._remove(run)
+
+    def _remove(self, run: Run) -> bool:
+        if self._runs.pop(run.root_id, None) is None:
+            return False
+        for span_id in run.members:
+            self._by_span.pop(span_id, None)
+        return True

@@ -1,0 +1,82 @@
+"""The verdict as attributes: names and values of the contract, at most 20 keys and 2 KiB beside the detail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from otel_aml.core.taxonomy import FailureClass
+from otel_aml.spans import attributes as names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from otel_aml.core.tree import Verdict
+
+Value = str | bool | int | tuple[str, ...]
+
+DETAIL_BYTES: Final = 2_048
+_TEXT: Final = 120
+
+
+def attributes(verdict: Verdict) -> dict[str, Value]:
+    """Write a verdict as attributes, the most needed first."""
+    found: dict[str, Value | None] = {
+        names.CLASS: str(verdict.failure_class),
+        names.UNCHECKED: tuple(map(str, verdict.unchecked)),
+        names.VERDICT: True,
+        names.FINDINGS: verdict.findings,
+        names.COVERAGE: str(verdict.coverage),
+        names.SCHEMA_VERSION: names.SCHEMA,
+        names.RECOVERED: verdict.recovered,
+        names.OUTCOME: str(verdict.outcome),
+        names.ATTEMPTS: verdict.attempts,
+        names.SEVERITY: verdict.severity and str(verdict.severity),
+        names.PATH: verdict.path and str(verdict.path),
+        **_first_failure(verdict),
+        names.CITED: verdict.cited,
+        names.UNRESOLVED: verdict.unresolved,
+        names.PAUSED: verdict.paused or None,
+        names.INCOMPLETE: verdict.incomplete or None,
+    }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _first_failure(verdict: Verdict) -> dict[str, Value | None]:
+    first = verdict.first
+    if first is None:
+        return {}
+    found: dict[str, Value | None] = {
+        names.FIRST_SPAN_ID: first.span_id or None,
+        names.FIRST_STEP_ID: _bounded(first.step_id, _TEXT) or None,
+        names.TECHNICAL_DETAIL: _bounded(first.detail, DETAIL_BYTES) or None,
+    }
+    if verdict.failure_class is FailureClass.TOOL_FAILURE:
+        found[names.DEPENDENCY] = _bounded(first.dependency, _TEXT)
+        found[names.FAILED_HOW] = _bounded(first.error_type, _TEXT)
+    return found
+
+
+def fitting(found: Mapping[str, Value], present: Mapping[str, object], limit: int | None) -> dict[str, Value]:
+    """Keep the attributes that a span can take without losing one of the user's, the first ones first.
+
+    Args:
+        found: What is to be written.
+        present: What the span holds already; writing over an attribute takes no place.
+        limit: How many attributes the span can hold; None for no limit.
+    """
+    if limit is None:
+        return dict(found)
+    room = max(limit - len(present), 0)
+    kept: dict[str, Value] = {}
+    for key, value in found.items():
+        if key in present:
+            kept[key] = value
+        elif room > 0:
+            room -= 1
+            kept[key] = value
+    return kept
+
+
+def _bounded(text: str, limit: int) -> str:
+    """Cut a text to so many bytes of UTF-8; what UTF-8 cannot write is replaced."""
+    return text.encode("utf-8", "replace")[:limit].decode("utf-8", "ignore")

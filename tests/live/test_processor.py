@@ -1,0 +1,594 @@
+"""How the processor attaches the verdict: each rule of the contract, on real providers."""
+
+import asyncio
+import concurrent.futures
+import contextlib
+import gc
+import logging
+import os
+import threading
+import time
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, Decision, Sampler, SamplingResult
+from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+
+from otel_aml.conventions import Contract
+from otel_aml.live import processor as processor_module
+from otel_aml.live.processor import FailureSpanProcessor
+from otel_aml.live.runs import Limits
+from tests.live.agents import AGENT, MODEL, RETRIEVER, TOOL, call, run
+
+FIRST_LIMITED = ("failure.class", "failure.unchecked")
+
+
+def balance(stats):
+    return stats["runs_classified"] + sum(stats["runs_dropped"].values()) + stats["runs_open"]
+
+
+class TestTheVerdictSpan:
+    def test_the_verdict_is_on_what_is_exported(self, arranged):
+        """Before and after Simple and Batch, under both multi-processors: the order of processors does not matter."""
+        run(arranged.tracer, TimeoutError("upstream"))
+        verdict = arranged.verdict()
+        assert verdict["failure.class"] == "tool_failure"
+        assert verdict["failure.findings"] == ("tool_failure",)
+        assert verdict["failure.severity"] == "high"
+        assert verdict["failure.dependency"] == "get_transactions"
+        assert verdict["failure.error_type"] == "timeout"
+        assert verdict["recovery.path"] == "auto_retry"
+        assert verdict["failure.schema_version"] == "1"
+
+    def test_two_runs_under_one_web_span_are_two_verdicts(self, arranged):
+        """A request may hold several runs, also at the same time: the web span itself is none."""
+        with arranged.tracer.start_as_current_span("POST /cases", kind=SpanKind.SERVER) as web:
+            context = trace.set_span_in_context(web)
+            together = threading.Barrier(2)
+
+            def one(name, error):
+                with arranged.tracer.start_as_current_span(name, context=context, attributes=AGENT):
+                    together.wait(5)
+                    call(arranged.tracer, error)
+                    together.wait(5)
+
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                list(pool.map(one, ("first", "second"), (TimeoutError("x"), None)))
+        verdicts = arranged.verdicts()
+        assert {name: found["failure.class"] for name, found in verdicts.items()} == {
+            "first": "tool_failure",
+            "second": "pass",
+        }
+
+    def test_two_requests_of_one_remote_trace_are_two_runs(self, simple):
+        """State is keyed by the run root, not by the trace: neither gets the class of the other."""
+        remote = SpanContext(0xABC, 0xDEF, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        context = trace.set_span_in_context(trace.NonRecordingSpan(remote))
+        one = simple.tracer.start_span("one", context=context)
+        two = simple.tracer.start_span("two", context=context)
+        with trace.use_span(one):
+            call(simple.tracer, ConnectionError("x"))
+        with trace.use_span(two):
+            call(simple.tracer)
+        two.end()
+        one.end()
+        found = {name: each["failure.class"] for name, each in simple.verdicts().items()}
+        assert found == {"one": "tool_failure", "two": "pass"}
+
+    def test_agents_side_by_side_under_a_frameworks_root_are_one_run(self, make):
+        """A hand-over is one run: the framework's own outermost span is the root."""
+        made = make()
+        tracer = made.provider.get_tracer("openinference.instrumentation.openai_agents")
+        with tracer.start_as_current_span("workflow"):
+            for name in ("triage", "copilot"):
+                with tracer.start_as_current_span(name, attributes=AGENT):
+                    call(tracer)
+        assert list(made.verdicts()) == ["workflow"]
+
+    def test_an_agent_called_by_an_agent_is_a_part_of_its_run(self, simple):
+        with simple.tracer.start_as_current_span("outer", attributes=AGENT):
+            with simple.tracer.start_as_current_span("tool", attributes=TOOL):
+                run(simple.tracer, TimeoutError("x"), name="inner")
+        assert list(simple.verdicts()) == ["outer"]
+        assert simple.verdict()["failure.class"] == "tool_failure"
+
+    def test_no_later_attribute_moves_the_root(self, simple):
+        """The run root is fixed when a span starts, though the kind is known only later."""
+        with simple.tracer.start_as_current_span("root"), simple.tracer.start_as_current_span("late agent") as late:
+            late.set_attributes(AGENT)
+            call(simple.tracer, TimeoutError("x"))
+        assert list(simple.verdicts()) == ["root"]
+
+    def test_a_trace_without_agent_tool_retriever_or_model_gets_nothing(self, simple):
+        with simple.tracer.start_as_current_span("GET /health") as span:
+            with simple.tracer.start_as_current_span("SELECT 1", kind=SpanKind.CLIENT):
+                pass
+            span.set_attribute("http.route", "/health")
+        assert not simple.verdicts()
+        assert all("failure.class" not in span.attributes for span in simple.spans())
+        assert simple.processor.stats()["runs_started"] == 0
+
+    def test_only_the_run_root_is_written_on(self, simple):
+        run(simple.tracer, TimeoutError("x"))
+        touched = [span.name for span in simple.spans() if any(key.startswith("failure.") for key in span.attributes)]
+        assert touched == ["investigate"]
+
+    def test_the_kind_is_decided_when_a_span_ends(self, simple):
+        """Some instrumentations set no attribute at the start."""
+        with simple.tracer.start_as_current_span("root") as root:
+            with contextlib.suppress(TimeoutError), simple.tracer.start_as_current_span("call") as step:
+                step.set_attributes(TOOL)
+                raise TimeoutError
+            root.set_attributes(AGENT)
+        assert simple.verdict()["failure.class"] == "tool_failure"
+
+    def test_our_work_is_not_in_the_spans_duration(self, make):
+        """The time of the end is fixed first."""
+        made = make(contract=Contract(answer=lambda _: time.sleep(0.2), agents=["copilot"]))
+        with made.tracer.start_as_current_span("investigate", attributes=AGENT) as span:
+            span.set_attribute("gen_ai.output.messages", '[{"role":"assistant","parts":[{"type":"text","content":"x"}]}]')
+        (ended,) = made.spans()
+        assert ended.attributes["failure.verdict"]
+        assert ended.end_time - ended.start_time < 150_000_000
+
+    def test_an_end_time_that_the_app_gives_is_kept(self, simple):
+        span = simple.tracer.start_span("investigate", attributes=AGENT, start_time=1_000)
+        span.end(end_time=2_000)
+        assert simple.spans()[0].end_time == 2_000
+
+    def test_ending_twice_is_the_sdks_business(self, simple, caplog):
+        span = simple.tracer.start_span("investigate", attributes=AGENT)
+        span.end()
+        with caplog.at_level(logging.WARNING, "opentelemetry.sdk.trace"):
+            span.end()
+        assert "ended span" in caplog.text
+        assert len(simple.spans()) == 1
+        assert simple.processor.stats()["runs_classified"] == 1
+
+    def test_a_span_to_which_nothing_refers_ends(self, simple):
+        simple.tracer.start_span("investigate", attributes=AGENT).end()
+        assert list(simple.verdicts()) == ["investigate"]
+
+
+class TestCancellation:
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
+    def test_a_run_that_is_cut_is_cancelled(self, arranged, error):
+        """The SDK leaves its status empty: only the exception in flight shows it."""
+        with contextlib.suppress(BaseException), arranged.tracer.start_as_current_span("run", attributes=AGENT):
+            call(arranged.tracer)
+            raise error
+        assert arranged.verdict()["failure.class"] == "cancelled"
+        assert "recovery.path" not in arranged.verdict()
+
+    def test_a_cancelled_task_is_cancelled(self, simple):
+        async def agent():
+            with simple.tracer.start_as_current_span("run", attributes=AGENT):
+                await asyncio.sleep(60)
+
+        async def main():
+            task = asyncio.create_task(agent())
+            await asyncio.sleep(0)
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+        asyncio.run(main())
+        assert simple.verdict()["failure.class"] == "cancelled"
+
+    def test_a_run_inside_an_except_block_is_not_cancelled_by_what_was_in_flight_before(self, simple):
+        """A fallback agent starts while another's cancellation is handled."""
+        try:
+            raise asyncio.CancelledError
+        except asyncio.CancelledError:
+            run(simple.tracer)
+        assert simple.verdict()["failure.class"] == "pass"
+
+    def test_a_tool_that_a_deadline_cut_is_the_tool_that_failed(self, simple):
+        """`wait_for` cancels the tool and raises TimeoutError in the agent: the tool span itself ends unset."""
+
+        async def tool():
+            with simple.tracer.start_as_current_span("execute_tool slow", attributes=TOOL):
+                await asyncio.sleep(60)
+
+        async def agent():
+            with simple.tracer.start_as_current_span("run", attributes=AGENT):
+                await asyncio.wait_for(tool(), 0.01)
+
+        with contextlib.suppress(TimeoutError):
+            asyncio.run(agent())
+        assert simple.verdict()["failure.class"] == "tool_failure"
+        assert simple.verdict()["failure.error_type"] == "timeout"
+        assert simple.verdict()["failure.dependency"] == "get_transactions"
+
+    def test_a_stream_that_was_closed_early_without_an_answer_is_cancelled(self, simple):
+        def stream():
+            with simple.tracer.start_as_current_span("run", attributes=AGENT):
+                yield 1
+                yield 2
+
+        parts = stream()
+        next(parts)
+        parts.close()
+        assert simple.verdict()["failure.class"] == "cancelled"
+
+
+class TestIncomplete:
+    def test_a_root_that_ends_before_its_spans_says_so(self, simple):
+        """What ends later is counted, and the replay has the last word."""
+        root = simple.tracer.start_span("run", attributes=AGENT)
+        child = simple.tracer.start_span("tool", attributes=TOOL, context=trace.set_span_in_context(root))
+        root.end()
+        child.end()
+        verdict = simple.verdict()
+        assert verdict["failure.incomplete"] is True
+        assert {"tool_failure", "format_violation"} <= set(verdict["failure.unchecked"])
+        assert simple.processor.stats()["spans_late"] == 1
+
+    def test_a_span_that_started_under_an_ended_parent_still_belongs_to_the_run(self, simple):
+        """Background work: its parent ended, the run did not."""
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            with simple.tracer.start_as_current_span("step") as step:
+                pass
+            with trace.use_span(step):
+                call(simple.tracer, TimeoutError("x"))
+        assert simple.verdict()["failure.class"] == "tool_failure"
+
+    def test_added_in_the_middle_of_a_trace_it_does_not_crash(self):
+        """Spans that started before are unknown: counted as late, given no verdict."""
+        provider = TracerProvider(shutdown_on_exit=False)
+        exporter = InMemorySpanExporter()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        tracer = provider.get_tracer("app")
+        with tracer.start_as_current_span("before", attributes=AGENT):
+            added = FailureSpanProcessor()
+            provider.add_span_processor(added)
+            call(tracer, TimeoutError("x"))
+        assert len(exporter.get_finished_spans()) == 2
+        assert added.stats()["spans_late"] == 2
+        assert not any("failure.class" in span.attributes for span in exporter.get_finished_spans())
+
+
+class Hostile(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+
+class TestNothingRaises:
+    def test_a_fault_of_ours_never_reaches_the_app(self, arranged, monkeypatch, caplog):
+        """The app sees its own exception, later processors get their spans, the fault is counted and logged once."""
+
+        def broken(*_, **__):
+            raise MemoryError("ours")
+
+        monkeypatch.setattr(processor_module.conventions, "read", broken)
+        with caplog.at_level(logging.WARNING, "otel_aml"):
+            for _ in range(3):
+                with pytest.raises(ValueError, match="the app's own"), arranged.tracer.start_as_current_span("x"):
+                    call(arranged.tracer)
+                    raise ValueError("the app's own")
+        assert len(arranged.spans()) == 6
+        assert not arranged.verdicts()
+        stats = arranged.processor.stats()
+        assert stats["faults"] == 6
+        assert stats["runs_started"] == balance(stats) == stats["runs_dropped"]["fault"] == 3
+        assert len(caplog.records) == 2
+
+    def test_a_broken_log_handler_is_no_way_out_either(self, simple, monkeypatch):
+        def broken(*_, **__):
+            raise OSError("the log is full")
+
+        monkeypatch.setattr(processor_module.conventions, "says_agent", broken)
+        monkeypatch.setattr(logging.getLogger("otel_aml"), "handle", broken)
+        run(simple.tracer)
+        assert len(simple.spans()) == 2
+
+    def test_an_exception_that_cannot_be_printed_ends_as_without_us(self, simple):
+        def seen(tracer):
+            try:
+                with tracer.start_as_current_span("run", attributes=AGENT):
+                    raise Hostile
+            except Exception as error:
+                return type(error)
+
+        bare = TracerProvider(shutdown_on_exit=False).get_tracer("app")
+        assert seen(simple.tracer) is seen(bare)
+
+    def test_a_contract_whose_check_is_broken_leaves_its_question_open(self, make):
+        made = make(contract=Contract(answer=lambda _: 1 / 0, agents=["copilot"]))
+        answer = '[{"role":"assistant","parts":[{"type":"text","content":"{}"}]}]'
+        run(made.tracer, **{"gen_ai.output.messages": answer})
+        assert made.verdict()["failure.class"] == "pass"
+        assert "format_violation" in made.verdict()["failure.unchecked"]
+        assert made.processor.stats()["faults"] == 1
+
+    def test_the_apps_check_may_make_spans_and_is_not_called_from_within_itself(self, make):
+        calls = []
+
+        def check(_):
+            calls.append(1)
+            run(made.tracer, name="check", **{"gen_ai.output.messages": answer})
+
+        answer = '[{"role":"assistant","parts":[{"type":"text","content":"{}"}]}]'
+        made = make(contract=Contract(answer=check, agents=["copilot"]))
+        run(made.tracer, **{"gen_ai.output.messages": answer})
+        assert len(calls) == 1
+        assert set(made.verdicts()) == {"investigate", "check"}
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+    @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+    def test_a_forked_child_works_though_another_thread_held_the_lock(self, simple):
+        """Locks are made anew, and the open runs are the parent's."""
+        root = simple.tracer.start_span("run", attributes=AGENT)
+        with simple.processor._registry._lock:
+            pid = os.fork()
+            if pid == 0:
+                with contextlib.suppress(BaseException):
+                    run(simple.tracer, TimeoutError("x"), name="in the child")
+                    root.end()
+                    stats = simple.processor.stats()
+                    verdicts = simple.verdicts()
+                    right = (
+                        list(verdicts) == ["in the child"]
+                        and stats["runs_dropped"]["forked"] == 1
+                        and stats["runs_started"] == balance(stats)
+                    )
+                    os._exit(0 if right else 1)
+                os._exit(2)
+        _, status = os.waitpid(pid, 0)
+        root.end()
+        assert os.waitstatus_to_exitcode(status) == 0
+        assert list(simple.verdicts()) == ["run"]
+
+
+class TestBounds:
+    def test_open_runs_are_bounded_and_the_least_recently_used_goes_first(self, make):
+        made = make(limits=Limits(runs=2))
+        first, second = (made.tracer.start_span(name, attributes=AGENT) for name in ("first", "second"))
+        with trace.use_span(first):
+            call(made.tracer)
+        third = made.tracer.start_span("third", attributes=AGENT)
+        for span in (first, second, third):
+            span.end()
+        stats = made.processor.stats()
+        assert set(made.verdicts()) == {"first", "third"}
+        assert stats["runs_dropped"]["evicted"] == 1
+        assert stats["spans_late"] == 1
+        assert stats["runs_started"] == balance(stats) == 3
+        assert len(made.spans()) == 4
+
+    def test_an_idle_run_is_dropped_when_another_starts(self, make):
+        made = make(limits=Limits(idle_seconds=10))
+        now = time.time_ns()
+        old = made.tracer.start_span("old", attributes=AGENT, start_time=now)
+        made.tracer.start_span("new", attributes=AGENT, start_time=now + 11_000_000_000).end()
+        old.end()
+        assert list(made.verdicts()) == ["new"]
+        assert made.processor.stats()["runs_dropped"]["expired"] == 1
+
+    def test_a_dropped_run_lets_no_child_pass_for_a_run_of_its_own(self, make):
+        made = make(limits=Limits(runs=1))
+        dropped = made.tracer.start_span("dropped", attributes=AGENT)
+        made.tracer.start_span("other", attributes=AGENT).end()
+        kept = made.tracer.start_span("kept", attributes=AGENT)
+        with trace.use_span(dropped):
+            call(made.tracer, TimeoutError("x"))
+        dropped.end()
+        kept.end()
+        assert set(made.verdicts()) == {"other", "kept"}
+
+    def test_facts_of_a_run_are_bounded_and_failed_ones_are_kept_longest(self, make):
+        """Beyond the limit an absence of errors proves nothing."""
+        made = make(limits=Limits(steps=3))
+        with made.tracer.start_as_current_span("long", attributes=AGENT):
+            for _ in range(6):
+                call(made.tracer)
+        assert "tool_failure" in made.verdict()["failure.unchecked"]
+        with made.tracer.start_as_current_span("long and bad", attributes=AGENT):
+            for _ in range(6):
+                call(made.tracer)
+            call(made.tracer, TimeoutError("x"), name="other_tool")
+        assert made.verdicts()["long and bad"]["failure.class"] == "tool_failure"
+
+    def test_runs_that_never_end_are_not_held_for_ever(self, make):
+        made = make(limits=Limits(runs=10))
+        for _ in range(100):
+            made.tracer.start_span("forgotten", attributes=AGENT)
+        gc.collect()
+        stats = made.processor.stats()
+        assert stats["runs_open"] == 10
+        assert stats["runs_started"] == balance(stats) == 100
+
+    def test_a_mark_beyond_the_bytes_scanned_is_unchecked(self, simple):
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, **{"gen_ai.tool.call.result": '{"pad":"' + "x" * 40_000 + '","isError":true}'})
+        assert "tool_failure" in simple.verdict()["failure.unchecked"]
+
+    def test_an_answer_beyond_the_bytes_read_is_unchecked(self, make):
+        made = make(contract=Contract(answer=dict, agents=["copilot"]))
+        answer = '[{"role":"assistant","parts":[{"type":"text","content":"' + "x" * 300_000 + '"}]}]'
+        run(made.tracer, **{"gen_ai.output.messages": answer})
+        assert made.verdict()["failure.class"] == "pass"
+        assert {"format_violation", "hallucination"} <= set(made.verdict()["failure.unchecked"])
+
+    @pytest.mark.parametrize("limits", [{"runs": 0}, {"steps": 0}, {"idle_seconds": 0}])
+    def test_limits_are_positive(self, limits):
+        with pytest.raises(ValueError, match="positive"):
+            Limits(**limits)
+
+    def test_the_sum_of_all_runs_is_exact_under_threads(self, make):
+        made = make(limits=Limits(runs=20))
+
+        def work(seed):
+            for i in range(50):
+                if (seed + i) % 7:
+                    run(made.tracer, TimeoutError("x") if i % 3 == 0 else None)
+                else:
+                    made.tracer.start_span("forgotten", attributes=AGENT)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(work, range(8)))
+        stats = made.processor.stats()
+        assert stats["runs_started"] == balance(stats) == 400
+        assert stats["runs_classified"] == len([1 for span in made.spans() if "failure.class" in span.attributes])
+        assert stats["faults"] == 0
+
+
+class TestAttributeLimits:
+    def limited(self, make, limit):
+        return make(span_limits=SpanLimits(max_span_attributes=limit))
+
+    @pytest.mark.parametrize("room", [1, 2, 5])
+    def test_the_users_attributes_are_never_evicted(self, make, room):
+        """What fits is written, the class and the unchecked first."""
+        users = AGENT | {f"user.{i}": i for i in range(8)}
+        made = self.limited(make, len(users) + room)
+        run(made.tracer, TimeoutError("x"), **{f"user.{i}": i for i in range(8)})
+        (root,) = [span for span in made.spans() if span.name == "investigate"]
+        assert users.items() <= dict(root.attributes).items()
+        ours = [key for key in root.attributes if key not in users]
+        assert len(ours) == room
+        assert set(ours) >= set(FIRST_LIMITED[:room])
+
+    def test_a_root_without_room_is_counted_as_unstamped(self, make):
+        made = self.limited(make, len(AGENT))
+        run(made.tracer, TimeoutError("x"))
+        (root,) = [span for span in made.spans() if span.name == "investigate"]
+        assert dict(root.attributes) == AGENT
+        assert made.processor.stats()["unstamped"] == 1
+        assert made.processor.stats()["runs_classified"] == 1
+
+    def test_a_span_kind_that_the_limit_evicts_is_caught_at_the_start(self, make):
+        made = self.limited(make, 8)
+        with made.tracer.start_as_current_span("run", attributes=AGENT):
+            with contextlib.suppress(TimeoutError), made.tracer.start_as_current_span("tool", attributes=TOOL) as span:
+                for i in range(20):
+                    span.set_attribute(f"user.{i}", i)
+                raise TimeoutError
+        assert made.verdict()["failure.class"] == "tool_failure"
+
+    def test_no_limit_is_no_limit(self, make):
+        made = make(span_limits=SpanLimits(max_span_attributes=SpanLimits.UNSET))
+        run(made.tracer, TimeoutError("x"))
+        assert made.verdict()["failure.class"] == "tool_failure"
+
+    def test_what_is_written_is_small(self, simple):
+        """At most 20 keys and 2 KiB beside the detail, whatever the names."""
+        with simple.tracer.start_as_current_span("run", attributes=AGENT | {"aml.step.id": "s" * 5_000}):
+            call(simple.tracer, TimeoutError("x"), name="t" * 5_000)
+        ours = {key: value for key, value in simple.verdict().items() if key not in AGENT and key != "aml.step.id"}
+        assert len(ours) <= 20
+        assert len(ours.pop("failure.technical_detail")) <= 2_048
+        assert sum(len(key) + len(str(value)) for key, value in ours.items()) <= 2_048
+
+    def test_a_text_that_utf_8_cannot_write_does_not_lose_the_span(self, simple):
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, TimeoutError("x"), name="tool\ud800")
+        simple.verdict()["failure.dependency"].encode("utf-8")
+
+
+class TestTechnicalDetail:
+    def test_it_holds_type_and_frames_and_never_the_message(self, simple):
+        run(simple.tracer, ConnectionError("customer 4711 at upstream"))
+        detail = simple.verdict()["failure.technical_detail"]
+        assert detail.startswith("ConnectionError at live/agents.py:")
+        assert "4711" not in detail
+        assert all("4711" not in str(value) for value in simple.verdict().values())
+
+
+class RecordOnly(Sampler):
+    def should_sample(self, parent_context, trace_id, name, kind=None, attributes=None, links=None, trace_state=None):
+        return SamplingResult(Decision.RECORD_ONLY, attributes)
+
+    def get_description(self):
+        return "record only"
+
+
+class TestSampling:
+    def test_dropped_spans_are_no_state(self, make):
+        made = make(sampler=ALWAYS_OFF)
+        run(made.tracer, TimeoutError("x"))
+        assert made.processor.stats()["runs_started"] == 0
+
+    def test_recorded_spans_are_classified_and_never_exported(self, make):
+        made = make(sampler=RecordOnly())
+        root = run(made.tracer, TimeoutError("x"))
+        assert root.attributes["failure.class"] == "tool_failure"
+        assert made.spans() == ()
+
+
+class TestRegistration:
+    def test_the_same_processor_twice_is_once(self, simple):
+        simple.provider.add_span_processor(simple.processor)
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, TimeoutError("x"))
+            call(simple.tracer, TimeoutError("x"))
+        assert simple.verdict()["recovery.attempts"] == 1
+        assert simple.processor.stats()["runs_classified"] == 1
+
+    def test_after_shutdown_it_is_a_counted_no_op(self, simple):
+        root = simple.tracer.start_span("run", attributes=AGENT)
+        simple.provider.shutdown()
+        root.end()
+        run(simple.tracer)
+        stats = simple.processor.stats()
+        assert stats["runs_dropped"]["shutdown"] == 1
+        assert stats["runs_classified"] == stats["runs_open"] == 0
+        assert stats["spans_late"] >= 1
+        simple.processor.shutdown()
+
+    def test_flushing_holds_nothing_back(self, simple):
+        assert simple.processor.force_flush()
+
+    def test_every_span_goes_on_untouched(self, make):
+        """What is exported with us is what is exported without us, but for the verdict."""
+        bare = InMemorySpanExporter()
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(bare))
+        made = make()
+        for tracer in (provider.get_tracer("app"), made.tracer):
+            run(tracer, TimeoutError("x"))
+
+        def shape(spans):
+            return [
+                (s.name, s.status.status_code, len(s.events), {k for k in s.attributes if "failure." not in k and "recovery." not in k})
+                for s in spans
+            ]
+
+        assert shape(made.spans()) == shape(bare.get_finished_spans())
+
+    def test_a_sdk_whose_last_hook_can_write_is_used_that_way(self, make, monkeypatch):
+        """The end hook steps aside once `_on_ending` can write: nothing replaces `end` then."""
+        monkeypatch.setattr("otel_aml.live.end_hook.on_ending_writes", lambda: True)
+        made = make()
+        span = made.tracer.start_span("run", attributes=AGENT)
+        assert "end" not in vars(span)
+        written = {}
+        monkeypatch.setattr(type(span), "set_attributes", lambda _, found: written.update(found))
+        made.processor._on_ending(span)
+        assert written["failure.class"] == "pass"
+
+
+def test_a_retrieval_and_its_answer_are_checked_live(simple):
+    """Evidence, notes and labels on the root decide all but the judge's question."""
+    facts = {
+        "aml.case.evidence_ids": ["TXN-1"],
+        "aml.gold.doc_ids": ["N-1"],
+        "aml.gold.typology": "structuring",
+        "aml.answer.schema_valid": True,
+        "output.value": '{"typology": "layering", "cited_tx_ids": ["TXN-9"]}',
+    }
+    with simple.tracer.start_as_current_span("run", attributes=AGENT | facts):
+        documents = {"gen_ai.retrieval.documents": '[{"id": "N-2"}]'}
+        with simple.tracer.start_as_current_span("retrieval", attributes=RETRIEVER | documents):
+            pass
+        with simple.tracer.start_as_current_span("chat", attributes=MODEL):
+            pass
+    verdict = simple.verdict()
+    assert verdict["failure.class"] == "hallucination"
+    assert verdict["failure.findings"] == ("hallucination", "retrieval_miss", "typology_misjudge")
+    assert verdict["failure.unchecked"] == ("context_pollution",)
+    assert (verdict["aml.citations.cited"], verdict["aml.citations.unresolved"]) == (1, 1)
+    assert verdict["recovery.path"] == "human_takeover"

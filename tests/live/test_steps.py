@@ -1,0 +1,115 @@
+"""An error caught at a step: data for the app, a note on the step's span."""
+
+import contextlib
+import json
+
+import pytest
+from opentelemetry.trace import StatusCode
+from pydantic import TypeAdapter, ValidationError
+
+from otel_aml.core.taxonomy import FailureClass
+from otel_aml.live.steps import step_error
+from tests.live.agents import AGENT
+
+
+def not_a_number():
+    try:
+        TypeAdapter(int).validate_python("x")
+    except ValidationError as error:
+        return error
+
+
+class RateLimitError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("error", "failure_class", "retriable"),
+    [
+        pytest.param(TimeoutError("x"), "tool_failure", True, id="a timeout"),
+        pytest.param(ConnectionResetError("x"), "tool_failure", True, id="a reset connection"),
+        pytest.param(RateLimitError("x"), "tool_failure", True, id="a rate limit"),
+        pytest.param(RuntimeError("HTTP status 503"), "tool_failure", True, id="a 503 in words"),
+        pytest.param(RuntimeError("HTTP status 404"), "tool_failure", False, id="a 404 in words"),
+        pytest.param(RuntimeError("x"), "tool_failure", False, id="an unknown error"),
+        pytest.param(PermissionError("x"), "tool_failure", False, id="no permission"),
+        pytest.param(not_a_number(), "format_violation", False, id="a schema that was broken"),
+        pytest.param(json.JSONDecodeError("x", "y", 0), "format_violation", False, id="no JSON"),
+    ],
+)
+def test_an_error_becomes_data(error, failure_class, retriable):
+    data = step_error(error, step_id="typology_assessment", attempt=1)
+    assert data.failure_class == failure_class
+    assert data.retriable is retriable
+    assert (data.step_id, data.attempt) == ("typology_assessment", 1)
+
+
+def test_the_users_message_holds_nothing_of_the_error():
+    data = step_error(TimeoutError("customer 4711 of SAR-9"), step_id="assess")
+    for word in ("4711", "SAR", "TimeoutError", "assess"):
+        assert word not in data.user_message
+    assert "4711" not in data.technical_detail
+
+
+def test_the_app_may_know_better():
+    data = step_error(TimeoutError("x"), step_id="s", failure_class=FailureClass.HALLUCINATION)
+    assert data.failure_class is FailureClass.HALLUCINATION
+    assert not data.retriable
+
+
+def test_the_step_is_noted_on_its_span_and_the_status_is_not_touched(simple):
+    with simple.tracer.start_as_current_span("run", attributes=AGENT):
+        with simple.tracer.start_as_current_span("assess"):
+            step_error(TimeoutError("x"), step_id="typology_assessment", attempt=2)
+    step, root = simple.spans()
+    assert step.attributes["failure.step.class"] == "tool_failure"
+    assert step.attributes["failure.step_id"] == "typology_assessment"
+    assert step.attributes["failure.attempt"] == 2
+    assert step.attributes["failure.retriable"] is True
+    assert step.attributes["recovery.path"] == "auto_retry"
+    assert step.attributes["error.type"] == "timeout"
+    assert step.status.status_code is StatusCode.UNSET
+    assert [event.name for event in step.events] == ["recovery"]
+    assert "failure.class" not in step.attributes
+    assert root.attributes["failure.class"] == "tool_failure"
+    assert root.attributes["failure.step_id"] == "typology_assessment"
+
+
+def test_an_error_type_that_is_there_is_never_overwritten(simple):
+    with simple.tracer.start_as_current_span("assess", attributes={"error.type": "mine"}):
+        step_error(TimeoutError("x"), step_id="s")
+    assert simple.spans()[0].attributes["error.type"] == "mine"
+
+
+def test_a_step_that_is_retried_and_works_is_recovered(simple):
+    """Two notes, then success on the same step: counted, not named."""
+    with simple.tracer.start_as_current_span("run", attributes=AGENT):
+        for attempt in range(3):
+            with simple.tracer.start_as_current_span("assess", attributes={"aml.step.id": "assess"}):
+                if attempt < 2:
+                    step_error(TimeoutError("x"), step_id="assess", attempt=attempt)
+    root = simple.spans()[-1]
+    assert root.attributes["failure.class"] == "pass"
+    assert root.attributes["failure.recovered"] == 2
+    assert root.attributes["recovery.outcome"] == "recovered"
+
+
+def test_it_works_without_a_span():
+    assert step_error(ValueError("x"), step_id="s").failure_class is FailureClass.TOOL_FAILURE
+
+
+class Unprintable(Exception):
+    def __str__(self):
+        raise RuntimeError("no message")
+
+
+def test_an_exception_that_cannot_be_printed_is_an_error_like_any(simple):
+    with contextlib.suppress(Unprintable), simple.tracer.start_as_current_span("run", attributes=AGENT):
+        try:
+            raise Unprintable
+        except Unprintable as error:
+            assert step_error(error, step_id="s").failure_class is FailureClass.TOOL_FAILURE
+
+
+def test_a_negative_attempt_is_the_first():
+    assert step_error(ValueError("x"), step_id="s", attempt=-3).attempt == 0
