@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from otel_aml.conventions import Contract
 
+CASE_SPAN: Final = "case"
+"""The name of the span that `case()` opens."""
 _EARLIER_ANSWERS: Final = 16
 _HANDLES: Final[dict[int, CaseHandle]] = {}
 _PROVIDERS: Final[WeakSet[TracerProvider]] = WeakSet()
@@ -88,7 +90,7 @@ def case(  # noqa: PLR0913 - what a case can declare
             `install()` was given.
     """
     tracer = (tracer_provider or _default_provider()).get_tracer(names.OUR_SCOPE)
-    span = tracer.start_span("case", attributes={names.CASE_ID: f"{case_id}"})
+    span = tracer.start_span(CASE_SPAN, attributes={names.CASE_ID: f"{case_id}"})
     handle = CaseHandle(_told(evidence_ids, relevant_doc_ids, relevant_any_of), contract)
     span_id = span.get_span_context().span_id
     if span.is_recording():

@@ -6,19 +6,22 @@ import os
 import sys
 import weakref
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
+from opentelemetry.trace import StatusCode
 
 from otel_aml import conventions
 from otel_aml.conventions import Contract, Declared, Reading
+from otel_aml.conventions.glance import Glance, glance
+from otel_aml.core.steps import Kind
 from otel_aml.core.tree import Verdict, classify
 from otel_aml.live import end_hook, stamp
-from otel_aml.live.case import CaseHandle, handle_of
+from otel_aml.live.case import CASE_SPAN, CaseHandle, handle_of
 from otel_aml.live.faults import Faults
 from otel_aml.live.runs import Limits, Registry, Run
-from otel_aml.spans.sdk import hex_id, id_of, record
+from otel_aml.live.sketch import sketch, unfold
+from otel_aml.spans.sdk import hex_id, id_of, plain, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,6 +54,7 @@ class FailureSpanProcessor(SpanProcessor):
         self._spans_late = 0
         self._unstamped = 0
         self._is_shut = False
+        self._glances = not self._reading_contract.failure_marks
         self._writes_on_ending = end_hook.on_ending_writes()
         _drop_inherited_after_fork(self._registry)
 
@@ -94,6 +98,7 @@ class FailureSpanProcessor(SpanProcessor):
         """Replace the contract; None leaves it as it is."""
         if contract is not None:
             self.contract = self._reading_contract = contract
+            self._glances = not contract.failure_marks
 
     def stats(self) -> Mapping[str, Any]:
         """Count what it did.
@@ -118,64 +123,85 @@ class FailureSpanProcessor(SpanProcessor):
     # --- the work ------------------------------------------------------------------------------------------------
 
     def _start(self, span: Span) -> None:
-        span_id, parent = id_of(span), span.parent
-        is_local = parent is not None and not parent.is_remote
-        inherited = self._registry.of(parent.span_id) if parent is not None and is_local else None
+        parent = span.parent
+        if parent is not None and not parent.is_remote:
+            run = self._registry.of(parent.span_id)
+            if run is not None and run.is_settled and span.name != CASE_SPAN:
+                self._join(run, span)
+                return
+            self._start_below(run, span)
+        else:
+            self._open(span, is_settled=self._says_agent(span))
+
+    def _start_below(self, run: Run | None, span: Span) -> None:
+        """Start a span that has a parent in this process: it may begin a run of its own all the same."""
+        if _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span)):
+            self._open(span, is_settled=True)
+        elif run is not None:
+            self._join(run, span)
+
+    def _says_agent(self, span: Span) -> bool:
         scope = span.instrumentation_scope
-        scope_name = "" if scope is None else scope.name
-        in_case = conventions.is_case(scope_name)
-        started_at = span.start_time or 0
-        if inherited is not None and inherited.is_settled and not in_case:
-            self._join(inherited, span)
-            return
-        is_agent = in_case or conventions.says_agent(
-            scope_name, span.attributes or {}, self._reading_contract.frameworks
+        return conventions.is_case(scope.name if scope else "") or conventions.says_agent(
+            scope.name if scope else "", plain(span.attributes), self._reading_contract.frameworks
         )
-        if inherited is not None and not is_agent:
-            self._join(inherited, span)
+
+    def _open(self, span: Span, *, is_settled: bool) -> None:
+        span_id = id_of(span)
+        if self._registry.of(span_id) is not None:
             return
-        if (is_local and inherited is None and not is_agent) or self._registry.of(span_id) is not None:
-            return
-        run = Run(span_id, is_settled=is_agent, in_case=in_case, seen_at=started_at)
-        _note_in_flight(run, span_id)
-        _keep_from_start(run, span)
+        run = Run(span_id, is_settled=is_settled, in_case=_opens_case(span), seen_at=span.start_time or 0)
+        _note_start(run, span, span_id)
         self._registry.open(run)
         if not self._writes_on_ending:
             end_hook.attach(span, self._finish)
 
     def _join(self, run: Run, span: Span) -> None:
         span_id = id_of(span)
-        _note_in_flight(run, span_id)
-        _keep_from_start(run, span)
-        self._registry.join(run, span_id, span.start_time or 0)
+        _note_start(run, span, span_id)
+        self._registry.join(run, span_id)
 
     def _end(self, span: ReadableSpan) -> None:
         span_id = id_of(span)
         self._spans_seen += 1
-        if span_id in self._ending:
-            self._ending.discard(span_id)
-            return
         run = self._registry.of(span_id)
         if run is None:
-            self._spans_late += 1
-            return
-        if span_id not in run.open_spans:
-            return
-        try:
-            reading = self._read(run, span)
-            run.add(reading, limit=self._registry.limits.steps)
-        except Exception:
-            run.unseen = True
-            raise
-        finally:
-            run.open_spans.discard(span_id)
+            if span_id in self._ending:
+                self._ending.discard(span_id)
+            else:
+                self._spans_late += 1
+        elif run.members.get(span_id):
+            try:
+                self._gather(run, span, span_id)
+            except Exception:
+                run.unseen = True
+                raise
+            finally:
+                run.members[span_id] = False
 
-    def _read(self, run: Run, span: ReadableSpan, *, ended_at: int | None = None) -> Reading:
-        span_id = id_of(span)
-        found, kept = record(span, ended_at=ended_at), run.kept.pop(span_id, None)
-        if kept is not None and found.dropped_attributes:
-            found = replace(found, attributes={**kept, **found.attributes})
-        return conventions.read(found, self._reading_contract, in_flight=_in_flight(run, span_id))
+    def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
+        """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
+        attributes = plain(span.attributes)
+        kept = run.kept.pop(span_id, None)
+        if kept is not None and span.dropped_attributes:
+            attributes = {**kept, **attributes}
+        in_flight = _in_flight(run, span_id)
+        if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
+            worth = glance(attributes)
+            if worth is not Glance.MATTERS:
+                run.makes_a_run = run.makes_a_run or worth is Glance.MAKES_A_RUN
+                if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
+                    run.sketches.append(sketch(span, span_id, attributes))
+                else:
+                    run.unseen = True
+                return
+        run.add(self._read(span, attributes, in_flight), limit=self._registry.limits.steps)
+
+    def _read(
+        self, span: ReadableSpan, attributes: Mapping[str, Any], in_flight: str, *, ended_at: int | None = None
+    ) -> Reading:
+        found = record(span, attributes, ended_at=ended_at)
+        return conventions.read(found, self._reading_contract, in_flight=in_flight)
 
     def _finish(self, span: Span, ended_at: int) -> None:
         """Classify the run of a root that is about to end, and write the verdict."""
@@ -192,14 +218,21 @@ class FailureSpanProcessor(SpanProcessor):
             self._faults.note("end of a run", error)
 
     def _conclude(self, run: Run, span: Span, ended_at: int) -> None:
-        readings = [*run.readings, self._read(run, span, ended_at=ended_at)]
-        if not conventions.is_run(readings):
+        attributes = plain(span.attributes)
+        kept = run.kept.pop(run.root_id, None)
+        if kept is not None and span.dropped_attributes:
+            attributes = {**kept, **attributes}
+        root = self._read(span, attributes, _in_flight(run, run.root_id), ended_at=ended_at)
+        readings = [*run.readings, root]
+        if not run.makes_a_run and not conventions.is_run(readings):
             self._registry.forget(run)
             return
+        if run.is_troubled or root.step.incident is not None or _needs_all(readings, root):
+            readings = [conventions.read(unfold(each), self._reading_contract) for each in run.sketches] + readings
         verdict = self._verdict(run, readings)
         if not self._registry.classify(run):
             return
-        written = stamp.fitting(stamp.attributes(verdict), span.attributes or {}, _attribute_limit(span))
+        written = stamp.fitting(stamp.attributes(verdict), attributes, _attribute_limit(span))
         if written:
             span.set_attributes(written)
         else:
@@ -209,7 +242,7 @@ class FailureSpanProcessor(SpanProcessor):
         handle = handle_of(run.root_id)
         told = Declared() if handle is None else handle.told
         contract = self._contract_of(run, readings, handle)
-        root_id, is_incomplete, is_unseen = hex_id(run.root_id), bool(run.open_spans), run.unseen
+        root_id, is_incomplete, is_unseen = hex_id(run.root_id), run.is_open_below, run.unseen
         token = _CALLING_OUT.set(True)
         try:
             facts = conventions.facts(
@@ -234,17 +267,26 @@ class FailureSpanProcessor(SpanProcessor):
         return contract if contract.names({reading.agent for reading in readings if reading.agent}) else None
 
 
-def _keep_from_start(run: Run, span: Span) -> None:
-    """Keep what the SDK's attribute limit could take away before the span ends."""
-    attributes = span.attributes
+def _opens_case(span: Span) -> bool:
+    scope = span.instrumentation_scope
+    return span.name == CASE_SPAN and scope is not None and conventions.is_case(scope.name)
+
+
+def _needs_all(readings: Sequence[Reading], root: Reading) -> bool:
+    """Whether it must be known of every span where it stands: to tell whose words a model's output are."""
+    outputs = sum(reading.output is not None and reading.step.kind is Kind.MODEL for reading in readings)
+    return outputs > 1 or (outputs == 1 and root.output is None)
+
+
+def _note_start(run: Run, span: Span, span_id: int) -> None:
+    """Remember what cannot be seen as the span ends.
+
+    That is what the SDK's attribute limit could take away before, and an exception that was in flight already: a
+    fallback inside `except`, say.
+    """
+    attributes = plain(span.attributes)
     if attributes:
-        kept = {key: attributes[key] for key in conventions.KEPT_FROM_START if key in attributes}
-        if kept:
-            run.kept[id_of(span)] = kept
-
-
-def _note_in_flight(run: Run, span_id: int) -> None:
-    """Remember an exception that was in flight already as a span started: a fallback inside `except`, say."""
+        run.kept[span_id] = attributes
     error = sys.exc_info()[1]
     if error is not None:
         run.in_flight[span_id] = id(error)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from otel_aml.conventions import Reading
+    from otel_aml.live.sketch import Sketch
 
 RUNS: Final = 10_000
 STEPS: Final = 2_000
@@ -42,18 +43,22 @@ class Run:
         root_id: Span id of its root.
         is_settled: It is known to be one of an agent; a nested agent is then a part of it.
         in_case: `case()` opened it.
+        seen_at: When something last started in it, nanoseconds since the epoch, as far as that was looked up.
     """
 
     __slots__ = (
         "in_case",
         "in_flight",
         "is_settled",
+        "is_troubled",
+        "is_used",
         "kept",
+        "makes_a_run",
         "members",
-        "open_spans",
         "readings",
         "root_id",
         "seen_at",
+        "sketches",
         "unseen",
     )
 
@@ -62,20 +67,30 @@ class Run:
         self.is_settled = is_settled
         self.in_case = in_case
         self.seen_at = seen_at
-        self.members: list[int] = [root_id]
-        self.open_spans: set[int] = set()
+        self.is_used = False
+        self.members: dict[int, bool] = {}
         self.readings: list[Reading] = []
+        self.sketches: list[Sketch] = []
+        self.makes_a_run = in_case
+        self.is_troubled = False
         self.in_flight: dict[int, int] = {}
         self.kept: dict[int, dict[str, Any]] = {}
         self.unseen = False
 
     def add(self, reading: Reading, *, limit: int) -> None:
-        """Keep what an ended span said, within the limit; failed ones up to twice the limit."""
-        kept = len(self.readings)
-        if kept < limit or (reading.step.incident is not None and kept < 2 * limit):
+        """Keep what a span said, within the limit; failed ones up to twice the limit."""
+        step = reading.step
+        kept = len(self.readings) + len(self.sketches)
+        self.is_troubled = self.is_troubled or not step.went_well
+        if kept < limit or (step.incident is not None and kept < 2 * limit):
             self.readings.append(reading)
         else:
             self.unseen = True
+
+    @property
+    def is_open_below(self) -> bool:
+        """Whether a span below the root has not ended."""
+        return True in self.members.values()
 
 
 class Registry:
@@ -104,23 +119,17 @@ class Registry:
     def open(self, run: Run) -> None:
         """Take up a run, and drop those beyond the limits."""
         with self._lock:
+            self._make_room(run.seen_at)
             self.started += 1
             self._runs[run.root_id] = run
             self._by_span[run.root_id] = run
-            if len(self._runs) > self.limits.runs:
-                self._drop(next(iter(self._runs.values())), "evicted")
-            self._expire(run.seen_at)
 
-    def join(self, run: Run, span_id: int, started_at: int) -> None:
+    def join(self, run: Run, span_id: int) -> None:
         """Make a span a part of a run that is open."""
-        run.open_spans.add(span_id)
-        run.members.append(span_id)
+        run.members[span_id] = run.is_used = True
         self._by_span[span_id] = run
-        run.seen_at = started_at
-        try:
-            self._runs.move_to_end(run.root_id)
-        except KeyError:
-            # The run ended on another thread in between: nothing would take this entry away later.
+        if run.root_id not in self._runs:
+            # It ended on another thread in between: nothing would take this entry away later.
             self._by_span.pop(span_id, None)
 
     def classify(self, run: Run) -> bool:
@@ -151,13 +160,23 @@ class Registry:
         self._lock = threading.Lock()
         self.drop_all("forked")
 
-    def _expire(self, now: int) -> None:
+    def _make_room(self, now: int) -> None:
+        """Drop what is beyond the limits: the least recently used first, by second chance (a use is only noted)."""
+        is_full = len(self._runs) >= self.limits.runs
         oldest_allowed = now - int(self.limits.idle_seconds * 1e9)
-        for _ in range(_EXPIRY_CHECKS):
+        for _ in range(len(self._runs) if is_full else min(len(self._runs), _EXPIRY_CHECKS)):
             oldest = next(iter(self._runs.values()))
-            if oldest.seen_at >= oldest_allowed:
+            if oldest.is_used:
+                oldest.is_used, oldest.seen_at = False, now
+                self._runs.move_to_end(oldest.root_id)
+            elif oldest.seen_at < oldest_allowed:
+                self._drop(oldest, "expired")
+            elif is_full:
+                break
+            else:
                 return
-            self._drop(oldest, "expired")
+        if is_full and len(self._runs) >= self.limits.runs:
+            self._drop(next(iter(self._runs.values())), "evicted")
 
     def _drop(self, run: Run, reason: str) -> None:
         self.dropped[reason] += self._remove(run)
@@ -165,6 +184,7 @@ class Registry:
     def _remove(self, run: Run) -> bool:
         if self._runs.pop(run.root_id, None) is None:
             return False
-        for span_id in run.members:
+        self._by_span.pop(run.root_id, None)
+        for span_id in tuple(run.members):
             self._by_span.pop(span_id, None)
         return True

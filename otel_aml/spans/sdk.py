@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_aml.spans.model import EMPTY, Event, SpanRecord, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -33,11 +33,21 @@ def id_of(span: ReadableSpan) -> int:
     return context.span_id if context else 0
 
 
-def record(span: ReadableSpan, *, ended_at: int | None = None) -> SpanRecord:
+def plain(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Copy attributes into a plain dict: the SDK's own mapping is five times slower to read."""
+    if attributes is None:
+        return {}
+    copy: Callable[[], dict[str, Any]] | None = getattr(attributes, "copy", None)
+    found = copy() if copy is not None else None
+    return found if type(found) is dict else dict(attributes)
+
+
+def record(span: ReadableSpan, attributes: Mapping[str, Any], *, ended_at: int | None = None) -> SpanRecord:
     """Read a span of the SDK.
 
     Args:
         span: A live span, or an ended one.
+        attributes: Its attributes, as `plain` gives them.
         ended_at: When it ends, nanoseconds since the epoch, for one that is just ending.
     """
     context, parent, scope, events = span.context, span.parent, span.instrumentation_scope, span.events
@@ -55,7 +65,7 @@ def record(span: ReadableSpan, *, ended_at: int | None = None) -> SpanRecord:
         ended_at=ended_at if ended_at is not None else span.end_time or started_at,
         status=_STATUS[span.status.status_code],
         status_message=span.status.description or "",
-        attributes=span.attributes or EMPTY,
+        attributes=attributes,
         events=tuple(Event(event.name, event.attributes or EMPTY) for event in events) if events else (),
         dropped_attributes=span.dropped_attributes,
     )

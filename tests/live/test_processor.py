@@ -264,6 +264,7 @@ class TestNothingRaises:
             raise MemoryError("ours")
 
         monkeypatch.setattr(processor_module.conventions, "read", broken)
+        monkeypatch.setattr(processor_module, "glance", broken)
         with caplog.at_level(logging.WARNING, "otel_aml"):
             for _ in range(3):
                 with pytest.raises(ValueError, match="the app's own"), arranged.tracer.start_as_current_span("x"):
