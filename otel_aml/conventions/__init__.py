@@ -11,7 +11,6 @@ from otel_aml.conventions import aml, gen_ai, incidents, openinference, pydantic
 from otel_aml.conventions.contract import UNDECLARED, Contract
 from otel_aml.conventions.folding import facts, is_run
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES, OUTPUT_TOOLS, Flow
-from otel_aml.conventions.online import online
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading
 from otel_aml.conventions.roots import RunSpans, is_case, runs, says_agent
 from otel_aml.core.steps import About, Incident, Kind, Sort, Step
@@ -33,7 +32,6 @@ __all__ = [
     "facts",
     "is_case",
     "is_run",
-    "online",
     "read",
     "runs",
     "says_agent",

@@ -85,11 +85,11 @@ class _Folder:
         said = NOTHING_SAID if answer is None else answers.read(answer, self.contract)
         earlier = self._earlier(answer)
         is_valid = self.declared.schema_valid if self.declared.schema_valid is not None else said.valid
-        resolved = self._resolved(has_answer=answer is not None, is_valid=is_valid)
-        rejected = self._rejected_answers(earlier, is_accepted=answer is not None and is_valid is not False)
-        retrieved, retrieval_span_id = self._retrieved()
         declared = self.declared
         has_answer = answer is not None or declared.cited_ids is not None or declared.typology is not None
+        resolved = self._resolved(has_answer=has_answer, is_valid=is_valid)
+        rejected = self._rejected_answers(earlier, is_accepted=answer is not None and is_valid is not False)
+        retrieved, retrieval_span_id = self._retrieved()
         ending = self._ending(resolved, has_answer=has_answer)
         no_answer = Failure(span_id=self.root_id, error_type="no_answer")
         return Facts(
@@ -198,7 +198,8 @@ class _Folder:
     def _earlier(self, answer: Any) -> tuple[Said, ...]:
         """Read the answers that were given before the last one: what the app told, else what the models wrote.
 
-        A text that is no object is only an answer where a text ends the agent's loop; elsewhere a model may think aloud.
+        A text that is no object is only an answer where a text ends the agent's loop; elsewhere a model may think
+        aloud.
         """
         if answer is None:
             return ()

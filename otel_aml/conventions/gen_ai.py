@@ -51,9 +51,7 @@ def document_ids(attributes: Mapping[str, Any]) -> frozenset[str] | None:
     if not values.is_list(documents):
         return None
     found = [document.get("id") if values.is_map(document) else None for document in documents]
-    if any(not isinstance(each, str | int) or isinstance(each, bool) for each in found):
-        return None
-    return frozenset(map(str, found))
+    return None if None in found else values.ids(found)
 
 
 def final_text(messages: Any) -> Any:

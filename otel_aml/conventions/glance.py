@@ -36,6 +36,7 @@ _READ_ALWAYS: Final = frozenset({"invoke_agent", "retrieval", "AGENT", "RETRIEVE
 _RESULTS: Final = (names.GEN_AI_RESULT, names.OPENINFERENCE_OUTPUT)
 _TELLING: Final = frozenset(
     {
+        names.ERROR_TYPE,
         names.CASE_ID,
         names.EVIDENCE_IDS,
         names.ANSWER_CITED_IDS,
@@ -50,7 +51,7 @@ _TELLING: Final = frozenset(
         names.PYDANTIC_AI_ATTEMPT,
     }
 )
-_MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok)"')
+_MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|response_type)"')
 _CALLED: Final = re.compile(r'"name"\s*:\s*"([^"\\]*)"')
 _SENTENCES: Final = tuple(sentence.starts for sentence in RESULTS)
 

@@ -25,6 +25,7 @@ _MESSAGE: Final = 500
 _DETAIL_FRAMES: Final = 8
 _FRAME: Final = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<where>.+)$', re.MULTILINE)
 _STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
+_BY_CODE: Final = {str(code): how for code, how in marks.STATUS_CODES.items()}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,79}\Z")
 
 
@@ -201,18 +202,22 @@ def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
 
     Args:
         type_: The exception's name, qualified or not; may be empty.
-        message: Its text; only a status code is read from it.
+        message: Its text; only a status code is read from it. HTTP clients write that in the place of the name.
     """
     short = type_.rpartition(".")[2]
     of_provider = short in marks.PROVIDER_ERRORS
     known = marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
     if known:
         return known, of_provider
-    found = _STATUS_CODE.search(message)
-    by_code = marks.STATUS_CODES.get(int(found["code"]), "") if found else ""
+    by_code = _BY_CODE.get(short) or _BY_CODE.get(_code_in(message), "")
     if by_code:
         return by_code, of_provider or (not type_ and by_code == "rate_limited")
     return _short(type_), of_provider
+
+
+def _code_in(message: str) -> str:
+    found = _STATUS_CODE.search(message)
+    return found["code"] if found else ""
 
 
 def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str], str | None]]) -> Ended:

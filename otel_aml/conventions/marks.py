@@ -214,6 +214,11 @@ ERROR_TYPES: Final[Mapping[str, str]] = MappingProxyType(
         "ReadError": "unavailable",
         "RemoteProtocolError": "unavailable",
         "ServiceUnavailable": "unavailable",
+        "DEADLINE_EXCEEDED": "timeout",  # gRPC status codes, the error.type of RPC clients
+        "UNAVAILABLE": "unavailable",
+        "RESOURCE_EXHAUSTED": "rate_limited",
+        "UNAUTHENTICATED": "auth",
+        "PERMISSION_DENIED": "auth",
         "PermissionError": "auth",
         "Unauthenticated": "auth",
     },

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from otel_aml.conventions import gen_ai, openinference, values
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES
+from otel_aml.core.lineage import parents_first
 from otel_aml.core.steps import Kind
 from otel_aml.spans import attributes as names
 
@@ -62,7 +63,7 @@ def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[R
     root_of: dict[str, str] = {}
     settled: set[str] = set()
     lost = _lost_root(spans, by_id)
-    for span in _parents_first(spans, by_id):
+    for span in parents_first(spans):
         inherited = root_of.get(span.parent_id or "")
         starts_run = is_case(span.scope) or values.flag(span.attributes.get(names.VERDICT)) is True
         if not starts_run and inherited is None and lost is not None and _is_lost(span, by_id):
@@ -97,19 +98,3 @@ def _is_lost(span: SpanRecord, by_id: Mapping[str, SpanRecord]) -> bool:
 def _lost_root(spans: Sequence[SpanRecord], by_id: Mapping[str, SpanRecord]) -> str | None:
     lost = [span for span in spans if _is_lost(span, by_id)]
     return min(lost, key=lambda span: (span.started_at, span.span_id)).parent_id if lost else None
-
-
-def _parents_first(spans: Sequence[SpanRecord], by_id: Mapping[str, SpanRecord]) -> Iterable[SpanRecord]:
-    """Order the spans so that each follows its parent; without recursion, and safe from cycles."""
-    done: set[str] = set()
-    for span in spans:
-        path: list[SpanRecord] = []
-        current: SpanRecord | None = span
-        on_path: set[str] = set()
-        while current is not None and current.span_id not in done and current.span_id not in on_path:
-            path.append(current)
-            on_path.add(current.span_id)
-            current = by_id.get(current.parent_id or "")
-        for each in reversed(path):
-            done.add(each.span_id)
-            yield each

@@ -16,6 +16,7 @@ SCANNED_BYTES: Final = 32 * 1024
 ANSWER_BYTES: Final = 256 * 1024
 """How much of an answer is looked at, by default."""
 _SHORT: Final = 64
+_LARGE: Final = 1 << 64
 _REDACTED: Final = frozenset({"__REDACTED__", "[REDACTED]"})
 _TRUE: Final = frozenset({"true", "1"})
 _FALSE: Final = frozenset({"false", "0"})
@@ -23,7 +24,7 @@ _DUPLICATE_OR_NOT_FINITE: Final = object()
 
 
 def is_hidden(value: str) -> bool:
-    """Whether a text only says that content was hidden. (A long text is not even hashed.)"""
+    """Whether a text only says that content was hidden; a long one is not even hashed."""
     return len(value) <= _SHORT and value in _REDACTED
 
 
@@ -33,7 +34,9 @@ def text(value: Any) -> str | None:
         return None if is_hidden(value) else value
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else None
+    if isinstance(value, int):
+        return str(value) if abs(value) < _LARGE else None
+    return str(value) if isinstance(value, float) else None
 
 
 def flag(value: Any) -> bool | None:
@@ -64,7 +67,7 @@ def parsed(value: Any, *, limit: int = SCANNED_BYTES) -> Any:
 def count(value: Any) -> int | None:
     """Read a whole number from 0."""
     words = text(value)
-    return int(words) if words is not None and words.isascii() and words.isdecimal() else None
+    return int(words) if words is not None and len(words) < _SHORT and words.isascii() and words.isdecimal() else None
 
 
 def is_broken_json(value: Any) -> bool:
@@ -92,7 +95,8 @@ def ids(value: Any) -> frozenset[str] | None:
     known = [member for member in members if member is not None]
     if any(isinstance(member, bool) or not isinstance(member, str | int) for member in known):
         return None
-    return frozenset(map(str, known)) if known or not members else None
+    found = frozenset(map(text, known))
+    return None if None in found or (members and not known) else frozenset(each for each in found if each is not None)
 
 
 def digest(value: Any) -> str | None:

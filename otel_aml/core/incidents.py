@@ -159,7 +159,7 @@ class _Run:
             good_at = min(self._good_at(step), good_at_below.get(step.span_id, NEVER))
             if _repeats(upper.incident, step.incident) and good_at >= upper.ended_at:
                 found[step.span_id] = upper
-                good_at_below[upper.span_id] = max(good_at, good_at_below.get(upper.span_id, 0))
+                good_at_below[upper.span_id] = max(good_at, good_at_below.get(upper.span_id, good_at))
         return found
 
     def _made_good(self, downwards: Iterable[Step]) -> frozenset[str]:
@@ -248,12 +248,9 @@ class _Run:
     def _cut_calls(self) -> list[Step]:
         """List the cancelled calls after which the run did not go on, the earliest to end first."""
         calls = [step for step in self.steps if step.kind in CALLS]
-        went_on = max((call.started_at for call in calls if not _is_cancelled(call)), default=-1)
-        return [call for call in calls if _is_cancelled(call) and call.ended_at > went_on]
-
-
-def _is_cancelled(step: Step) -> bool:
-    return step.incident is not None and step.incident.sort is Sort.CANCELLED
+        last = max((call.started_at for call in calls), default=0)
+        cut = (call for call in calls if call.incident is not None and call.incident.sort is Sort.CANCELLED)
+        return [call for call in cut if call.ended_at > last or call.started_at == last]
 
 
 def _repeats(upper: Incident, lower: Incident) -> bool:

@@ -3,33 +3,47 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from otel_aml.core.steps import Step
+
+class HasParent(Protocol):
+    """A step, or a span."""
+
+    @property
+    def span_id(self) -> str:
+        """16 hex digits."""
+        ...
+
+    @property
+    def parent_id(self) -> str | None:
+        """16 hex digits; None for a root."""
+        ...
 
 
-def parents_first(steps: Iterable[Step]) -> tuple[Step, ...]:
+Each = TypeVar("Each", bound=HasParent)
+
+
+def parents_first(steps: Iterable[Each]) -> tuple[Each, ...]:
     """Order steps so that each follows its parent, whatever order they come in.
 
     Steps whose parents run in a circle are entered at their smallest span id.
 
     Args:
-        steps: Steps with distinct span ids.
+        steps: Steps (or spans) with distinct span ids.
     """
     by_id = {step.span_id: step for step in steps}
     below: dict[str | None, list[str]] = defaultdict(list)
     for span_id in sorted(by_id):
         below[by_id[span_id].parent_id].append(span_id)
-    ordered: list[Step] = []
+    ordered: list[Each] = []
     waiting = deque(sorted(by_id, key=lambda span_id: (by_id[span_id].parent_id in by_id, span_id)))
-    seen: set[str] = set()
     while waiting:
         span_id = waiting.popleft()
-        if span_id not in seen:
-            seen.add(span_id)
-            ordered.append(by_id[span_id])
+        step = by_id.pop(span_id, None)
+        if step is not None:
+            ordered.append(step)
             waiting.extendleft(reversed(below[span_id]))
     return tuple(ordered)

@@ -37,7 +37,7 @@ class StepError:
             raise ValueError(f"a step cannot fail as {self.failure_class!r}; give one of {', '.join(TAXONOMY)}")
         if self.attempt < 0:
             raise ValueError(f"attempt={self.attempt} is negative; count the retries already made, from 0")
-        if self.retriable and self.failure_class is not FailureClass.TOOL_FAILURE:
+        if self.retriable and self.failure_class != FailureClass.TOOL_FAILURE:
             raise ValueError(
                 f"a {self.failure_class} is not retriable: the same input fails the same way; "
                 f"only a {FailureClass.TOOL_FAILURE} may be retried"

@@ -24,20 +24,20 @@ class Group:
     Args:
         kind: What they do.
         name: Their tool, retriever, client or agent; empty for models, since a fallback may be another one.
-        parent_id: Of models and agents: what they work for. Empty for the rest: a tool is the same wherever it is
+        parent_id: Of models and agents: what they work for. None for the rest: a tool is the same wherever it is
             called.
     """
 
     kind: Kind
     name: str
-    parent_id: str = ""
+    parent_id: str | None = None
 
 
 def group_of(step: Step) -> Group:
     """Say which calls can stand for a step."""
     if step.kind is Kind.MODEL:
-        return Group(Kind.MODEL, "", step.parent_id or "")
-    return Group(step.kind, step.name, (step.parent_id or "") if step.kind is Kind.AGENT else "")
+        return Group(Kind.MODEL, "", step.parent_id)
+    return Group(step.kind, step.name, step.parent_id if step.kind is Kind.AGENT else None)
 
 
 class Tries:

@@ -1,0 +1,115 @@
+"""A glance at a healthy span never overlooks what reading it would have told."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from building import span
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_aml.conventions import NOTHING_DECLARED, read
+from otel_aml.conventions.glance import Glance, glance
+from otel_aml.core.steps import MAKES_A_RUN
+from otel_aml.spans import attributes as names
+
+MESSAGES = [
+    [{"parts": [{"type": "text", "content": "done"}]}],
+    [{"parts": [{"type": "tool_call", "name": "search"}]}],
+    [{"parts": [{"type": "tool_call", "name": "ghost"}]}],
+    [{"parts": [{"type": "tool_call", "name": "final_result", "arguments": "{}"}]}],
+]
+RESULTS = [
+    "fine",
+    '{"error": "x"}',
+    '{"isError": true}',
+    '{"response_type": "ERROR_HANDLED_BY_X"}',
+    "An error occurred while running the tool",
+    '{"data": 1}',
+    "{" + " " * 40_000,
+]
+POOL = {
+    names.GEN_AI_OPERATION: ["chat", "execute_tool", "retrieval", "invoke_agent", "embeddings", "create_agent", 7],
+    names.OPENINFERENCE_KIND: ["LLM", "TOOL", "RETRIEVER", "AGENT", "CHAIN"],
+    names.ERROR_TYPE: ["langgraph.errors.GraphInterrupt", "500"],
+    names.GEN_AI_TOOL: ["search"],
+    names.GEN_AI_RESULT: [*RESULTS, {"ok": False}],
+    names.OPENINFERENCE_OUTPUT: RESULTS,
+    names.GEN_AI_OUTPUT: [*MESSAGES, *map(json.dumps, MESSAGES)],
+    names.GEN_AI_TOOLS_OFFERED: ['[{"name": "search"}]', [{"name": "search"}], "[]"],
+    names.GEN_AI_DOCUMENTS: ['[{"id": "n"}]'],
+    names.PYDANTIC_AI_FINAL: ["done", '{"calls": [], "approvals": []}'],
+    names.PYDANTIC_AI_ATTEMPT: [1],
+    names.PYDANTIC_AI_DEFERRAL: ["x"],
+    names.PYDANTIC_AI_MESSAGES: ['[{"content": "x"}]'],
+    names.STEP_CLASS: ["tool_failure", "hallucination"],
+    names.CASE_ID: ["C"],
+    names.ANSWER_VALID: [False],
+    "http.route": ["/health"],
+}
+
+
+@given(attributes=st.fixed_dictionaries({}, optional={key: st.sampled_from(each) for key, each in POOL.items()}))
+def test_a_glance_never_overlooks_what_reading_tells(attributes):
+    """When in doubt it says that the span matters. (A plain step's output counts at a root only, always read.)"""
+    reading, worth = read(span(attributes=attributes)), glance(attributes)
+    step = reading.step
+    tells = (
+        step.incident or step.paused or step.asked_again or step.cut or reading.documents or reading.answer_due,
+        reading.declared is not NOTHING_DECLARED,
+        step.kind in MAKES_A_RUN and reading.output is not None and reading.output.read() is not None,
+    )
+    if any(tells):
+        assert worth is Glance.MATTERS
+    if step.kind in MAKES_A_RUN:
+        assert worth is not Glance.NOTHING
+
+
+DULL = [
+    pytest.param({"http.route": "/health"}, Glance.NOTHING, id="a span of the app"),
+    pytest.param({names.GEN_AI_OPERATION: "embeddings"}, Glance.NOTHING, id="an embedding"),
+    pytest.param({names.GEN_AI_OPERATION: "execute_tool"}, Glance.MAKES_A_RUN, id="a tool"),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "execute_tool", names.GEN_AI_RESULT: "fine"}, Glance.MAKES_A_RUN, id="a result"
+    ),
+    pytest.param(
+        {names.OPENINFERENCE_KIND: "TOOL", names.OPENINFERENCE_OUTPUT: '{"data": 1}'}, Glance.MAKES_A_RUN, id="data"
+    ),
+    pytest.param({names.GEN_AI_OPERATION: "chat"}, Glance.MAKES_A_RUN, id="a model, content off"),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "chat", names.GEN_AI_OUTPUT: json.dumps(MESSAGES[1])},
+        Glance.MAKES_A_RUN,
+        id="a model that called a tool",
+    ),
+    pytest.param({names.GEN_AI_OPERATION: "invoke_agent"}, Glance.MATTERS, id="an agent"),
+    pytest.param({names.GEN_AI_OPERATION: 7}, Glance.MATTERS, id="an operation that is none"),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "execute_tool", names.GEN_AI_RESULT: {"ok": False}}, Glance.MATTERS, id="a live map"
+    ),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "execute_tool", names.GEN_AI_RESULT: RESULTS[4]}, Glance.MATTERS, id="a sentence"
+    ),
+    pytest.param({names.OPENINFERENCE_KIND: "LLM", names.OPENINFERENCE_OUTPUT: "x"}, Glance.MATTERS, id="an answer"),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "chat", names.GEN_AI_OUTPUT: json.dumps(MESSAGES[3])}, Glance.MATTERS, id="handed over"
+    ),
+    pytest.param(
+        {names.GEN_AI_OPERATION: "chat", names.GEN_AI_OUTPUT: json.dumps(MESSAGES[0])}, Glance.MATTERS, id="a text"
+    ),
+    pytest.param(
+        {
+            names.GEN_AI_OPERATION: "chat",
+            names.GEN_AI_OUTPUT: json.dumps(MESSAGES[2]),
+            names.GEN_AI_TOOLS_OFFERED: '[{"name": "search"}]',
+        },
+        Glance.MATTERS,
+        id="a tool that was not offered",
+    ),
+]
+
+
+@pytest.mark.parametrize(("attributes", "worth"), DULL)
+def test_a_dull_span_is_told_from_one_that_matters(attributes, worth):
+    """Reading each in full would cost more than making it."""
+    assert glance(attributes) is worth

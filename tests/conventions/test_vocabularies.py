@@ -1,0 +1,348 @@
+"""Each vocabulary's words for the same things: kind, name, arguments, documents, answer, conversation."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from building import span
+
+from otel_aml.conventions import NOTHING_DECLARED, Contract, Declared, gen_ai, openinference, pydantic_ai, read
+from otel_aml.conventions.aml import declared, each_needed
+from otel_aml.core.steps import About, Kind, Sort
+from otel_aml.spans import attributes as names
+
+
+def operation(name, **more):
+    """Build the attributes of a GenAI operation."""
+    return {names.GEN_AI_OPERATION: name, **more}
+
+
+def openinference_kind(name, **more):
+    """Build the attributes of an OpenInference kind."""
+    return {names.OPENINFERENCE_KIND: name, **more}
+
+
+KINDS = [
+    pytest.param(operation("invoke_agent"), False, Kind.AGENT, id="gen_ai: an agent"),
+    pytest.param(operation("chat"), False, Kind.MODEL, id="gen_ai: a chat"),
+    pytest.param(operation("generate_content"), True, Kind.MODEL, id="gen_ai: content, over the wire"),
+    pytest.param(operation("text_completion"), False, Kind.MODEL, id="gen_ai: a completion"),
+    pytest.param(operation("execute_tool"), False, Kind.TOOL, id="gen_ai: a tool"),
+    pytest.param(operation("retrieval"), False, Kind.RETRIEVER, id="gen_ai: a retrieval"),
+    pytest.param(operation("embeddings"), True, Kind.STEP, id="gen_ai: an embedding is a plain step"),
+    pytest.param(operation("create_agent"), False, Kind.STEP, id="gen_ai: so is the creation of an agent"),
+    pytest.param(operation(7), False, Kind.STEP, id="gen_ai: no operation"),
+    pytest.param(openinference_kind("AGENT"), False, Kind.AGENT, id="openinference: an agent"),
+    pytest.param(openinference_kind("LLM"), False, Kind.MODEL, id="openinference: a model"),
+    pytest.param(openinference_kind("TOOL"), False, Kind.TOOL, id="openinference: a tool"),
+    pytest.param(openinference_kind("RETRIEVER"), False, Kind.RETRIEVER, id="openinference: a retriever"),
+    pytest.param(openinference_kind("CHAIN"), True, Kind.STEP, id="openinference: a chain is a plain step"),
+    pytest.param(openinference_kind(7), False, Kind.STEP, id="openinference: no kind"),
+    pytest.param({names.PYDANTIC_AI_ATTEMPT: 1}, False, Kind.MODEL, id="pydantic_ai: an attempt at a request"),
+    pytest.param({}, True, Kind.CLIENT, id="a call out of the process"),
+    pytest.param({}, False, Kind.STEP, id="anything else"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "is_client", "kind"), KINDS)
+def test_a_span_says_what_it_did(attributes, is_client, kind):
+    """In whichever vocabulary; the span's own kind only where none is spoken."""
+    assert read(span(attributes=attributes, client=is_client)).step.kind is kind
+
+
+NAMES = [
+    pytest.param(operation("invoke_agent", **{names.GEN_AI_AGENT: "copilot"}), "copilot", id="an agent"),
+    pytest.param(operation("chat", **{names.GEN_AI_MODEL: "m-1"}), "m-1", id="a model"),
+    pytest.param(operation("execute_tool", **{names.GEN_AI_TOOL: "search"}), "search", id="a tool"),
+    pytest.param(operation("retrieval", **{names.GEN_AI_DATA_SOURCE: "notes"}), "notes", id="a retriever"),
+    pytest.param(
+        openinference_kind("TOOL", **{names.OPENINFERENCE_TOOL: "search"}), "search", id="openinference, a tool"
+    ),
+    pytest.param(openinference_kind("LLM", **{names.OPENINFERENCE_MODEL: "m-1"}), "m-1", id="openinference, a model"),
+    pytest.param(openinference_kind("AGENT"), "span", id="openinference, an agent"),
+    pytest.param(operation("execute_tool"), "span", id="a tool without a name"),
+    pytest.param({names.GEN_AI_TOOL: "search"}, "span", id="a plain step"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "name"), NAMES)
+def test_a_dependency_is_named(attributes, name):
+    """Else by the span's name."""
+    assert read(span(attributes=attributes)).step.name == name
+
+
+ARGUMENTS = [
+    pytest.param(operation("execute_tool", **{names.GEN_AI_ARGUMENTS: '{"a": 1}'}), False, '{"a": 1}', id="gen_ai"),
+    pytest.param(openinference_kind("TOOL", **{names.OPENINFERENCE_INPUT: "x"}), False, "x", id="openinference"),
+    pytest.param(operation("retrieval", **{names.GEN_AI_QUERY: "q"}), False, "q", id="a query"),
+    pytest.param(openinference_kind("TOOL", **{names.OPENINFERENCE_INPUT: "__REDACTED__"}), False, None, id="hidden"),
+    pytest.param(operation("chat", **{names.OPENINFERENCE_INPUT: "x"}), False, None, id="a model gets the whole talk"),
+    pytest.param({names.URL: "https://a/b"}, True, "https://a/b", id="a request"),
+    pytest.param({names.OLD_URL: "https://a/b"}, True, "https://a/b", id="a request, the older name"),
+    pytest.param({names.DB_QUERY: "select 1"}, True, "select 1", id="a query of a database"),
+    pytest.param({names.SERVER_ADDRESS: "a"}, True, "a", id="a server"),
+    pytest.param({names.URL: "https://a/b"}, False, None, id="a plain step"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "is_client", "arguments"), ARGUMENTS)
+def test_arguments_tell_two_calls_apart(attributes, is_client, arguments):
+    """A retry is a call with the same ones."""
+    assert read(span(attributes=attributes, client=is_client)).step.arguments == arguments
+
+
+def documents(*found):
+    """Build GenAI documents."""
+    return operation("retrieval", **{names.GEN_AI_DOCUMENTS: json.dumps(found)})
+
+
+def numbered(*found):
+    """Build OpenInference documents, flattened."""
+    pairs = {f"retrieval.documents.{number}.document.id": each for number, each in enumerate(found)}
+    return openinference_kind("RETRIEVER", **pairs)
+
+
+DOCUMENTS = [
+    pytest.param(documents({"id": "n1", "score": 0.5}, {"id": 2}), {"n1", "2"}, id="gen_ai"),
+    pytest.param(documents(), set(), id="gen_ai: none were found"),
+    pytest.param(documents({"id": "n1"}, {"score": 1}), None, id="gen_ai: one has no id"),
+    pytest.param(documents("n1"), None, id="gen_ai: not documents"),
+    pytest.param(documents({"id": True}), None, id="gen_ai: yes is no id"),
+    pytest.param(operation("retrieval"), None, id="gen_ai: not recorded"),
+    pytest.param(numbered("n1", "n2"), {"n1", "n2"}, id="openinference"),
+    pytest.param(
+        openinference_kind("RETRIEVER", **{"retrieval.documents.0.document.content": "x"}),
+        None,
+        id="openinference: no id",
+    ),
+    pytest.param(
+        openinference_kind("RETRIEVER", **{"retrieval.documents": "[]"}), set(), id="openinference: none found"
+    ),
+    pytest.param(openinference_kind("RETRIEVER", **{"retrieval.documents": "[1]"}), None, id="openinference: odd"),
+    pytest.param(openinference_kind("RETRIEVER"), None, id="openinference: not recorded"),
+    pytest.param(operation("chat", **{names.GEN_AI_DOCUMENTS: '[{"id": "n1"}]'}), None, id="no retriever"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "found"), DOCUMENTS)
+def test_a_retrieval_says_what_it_found(attributes, found):
+    """Unknown is not empty."""
+    assert read(span(attributes=attributes)).documents == found
+
+
+def test_an_app_can_pick_the_ids_out_itself():
+    """Where no convention tells them; where one does, it is not asked."""
+    contract = Contract(document_ids=lambda recorded: recorded.split(","))
+    plain = openinference_kind("RETRIEVER", **{names.OPENINFERENCE_OUTPUT: "n1,n2"})
+    assert read(span(attributes=plain), contract).documents == {"n1", "n2"}
+    assert read(span(attributes=openinference_kind("RETRIEVER")), contract).documents is None
+    assert read(span(attributes=numbered("n9")), contract).documents == {"n9"}
+
+
+def message(*parts, role="assistant"):
+    """Build one GenAI message."""
+    return {"role": role, "parts": list(parts)}
+
+
+def text(content):
+    """Build a part."""
+    return {"type": "text", "content": content}
+
+
+def call(name, **more):
+    """Build a part."""
+    return {"type": "tool_call", "name": name, **more}
+
+
+FINALS = [
+    pytest.param([message(text("a"), text("b"))], "ab", id="texts of one message"),
+    pytest.param([message(text("a")), message(text("b"))], "b", id="the last message"),
+    pytest.param([message(text("thinking"), call("search"))], None, id="it calls a tool"),
+    pytest.param([message(call("final_result", arguments='{"a": 1}'))], '{"a": 1}', id="it hands the answer over"),
+    pytest.param([message(call("final_answer", arguments={"a": 1}))], {"a": 1}, id="smolagents hands it over"),
+    pytest.param([message({"type": "reasoning", "content": "x"})], None, id="no text"),
+    pytest.param([message({"type": "text"})], None, id="a text that is not there"),
+    pytest.param([{"role": "assistant"}], None, id="no parts"),
+    pytest.param([message("odd", text("a"))], "a", id="odd parts are passed over"),
+    pytest.param(["odd"], None, id="no message"),
+    pytest.param([], None, id="none"),
+]
+
+
+@pytest.mark.parametrize(("messages", "final"), FINALS)
+def test_the_final_answer_is_in_the_last_message(messages, final):
+    """Live as values, from a file as text."""
+    assert gen_ai.final_text(messages) == final
+    assert gen_ai.final_text(json.dumps(messages)) == final
+
+
+OUTPUTS = [
+    pytest.param(
+        operation("invoke_agent", **{names.PYDANTIC_AI_FINAL: "a", names.GEN_AI_OUTPUT: "b"}), "a", id="final"
+    ),
+    pytest.param(
+        operation("chat", **{names.GEN_AI_OUTPUT: json.dumps([message(text("b"))]), names.OPENINFERENCE_OUTPUT: "c"}),
+        "b",
+        id="messages",
+    ),
+    pytest.param(openinference_kind("AGENT", **{names.OPENINFERENCE_OUTPUT: "c"}), "c", id="openinference"),
+    pytest.param(openinference_kind("AGENT", **{names.OPENINFERENCE_OUTPUT: "__REDACTED__"}), None, id="hidden"),
+    pytest.param({names.PYDANTIC_AI_FINAL: "[REDACTED]"}, None, id="hidden by another"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "final"), OUTPUTS)
+def test_an_output_is_read_from_the_surest_place(attributes, final):
+    """The framework's own final result first."""
+    assert read(span(attributes=attributes)).output.read() == final
+
+
+@pytest.mark.parametrize("kind", ["execute_tool", "retrieval"])
+def test_what_a_call_returned_is_no_answer(kind):
+    """Only models and agents answer."""
+    assert read(span(attributes=operation(kind, **{names.OPENINFERENCE_OUTPUT: "x"}))).output is None
+
+
+def offering(*tools, called=()):
+    """Build a model call that was offered tools and called some."""
+    messages = [message(*(call(name) for name in called))]
+    offered = json.dumps([{"type": "function", "name": name} for name in tools])
+    return operation("chat", **{names.GEN_AI_TOOLS_OFFERED: offered, names.GEN_AI_OUTPUT: json.dumps(messages)})
+
+
+UNKNOWN = [
+    pytest.param(offering("search", called=["search"]), None, id="a tool that was offered"),
+    pytest.param(offering("search", called=["search", "ghost"]), "ghost", id="one that was not"),
+    pytest.param(offering("search", called=["final_result"]), None, id="handing the answer over"),
+    pytest.param(offering(called=["ghost"]), "ghost", id="none was offered"),
+    pytest.param({**offering("search", called=["ghost"]), names.GEN_AI_TOOLS_OFFERED: "[{}]"}, None, id="names hidden"),
+    pytest.param({**offering("search", called=["ghost"]), names.GEN_AI_TOOLS_OFFERED: "x"}, None, id="not a list"),
+    pytest.param({**offering("search", called=["ghost"]), names.GEN_AI_OUTPUT: None}, None, id="no output"),
+    pytest.param({**offering("search", called=["ghost"]), names.GEN_AI_OPERATION: "invoke_agent"}, None, id="an agent"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "ghost"), UNKNOWN)
+def test_a_call_of_a_tool_that_was_not_offered_is_rejected(attributes, ghost):
+    """Before anything ran."""
+    incident = read(span(attributes=attributes)).step.incident
+    assert (incident.subject if incident else None) == ghost
+    if incident:
+        assert (incident.sort, incident.about, incident.error_type) == (Sort.REJECTED, About.TOOL_NAME, "unknown_tool")
+
+
+def test_offered_tools_are_read_in_either_shape():
+    """The function's name may stand one level deeper."""
+    live = [{"type": "function", "function": {"name": "a"}}, {"name": "b"}]
+    assert read(span(attributes=operation("chat", **{names.GEN_AI_TOOLS_OFFERED: live}))).offered == {"a", "b"}
+    assert read(span(attributes=operation("chat", **{names.GEN_AI_TOOLS_OFFERED: ["a"]}))).offered is None
+
+
+RETRY = "pydantic_ai.exceptions.ToolRetryError"
+REFUSALS = [
+    pytest.param("search", "validation_error", (Sort.REJECTED, About.ARGUMENTS), id="arguments were refused"),
+    pytest.param("final_result", "validation_error", (Sort.REJECTED, About.ANSWER), id="an answer was refused"),
+    pytest.param("search", "model_retry", None, id="the tool asked for others"),
+]
+
+
+@pytest.mark.parametrize(("tool", "cause", "incident"), REFUSALS)
+def test_pydantic_ai_tells_refusal_from_asking_again(tool, cause, incident):
+    """Both raise the same exception."""
+    attributes = operation("execute_tool", **{names.GEN_AI_TOOL: tool, names.PYDANTIC_AI_RETRY_CAUSE: cause})
+    step = read(span(attributes=attributes, exception=(RETRY, "x"), error="x")).step
+    assert (step.incident and (step.incident.sort, step.incident.about)) == incident
+    assert step.asked_again is (incident is None)
+
+
+PAUSES = [
+    pytest.param({names.PYDANTIC_AI_DEFERRAL: "x"}, True, id="a call was deferred"),
+    pytest.param({names.PYDANTIC_AI_FINAL: '{"calls": [], "approvals": [1], "metadata": {}}'}, True, id="a run waits"),
+    pytest.param({names.PYDANTIC_AI_FINAL: '{"approvals": [1]}'}, False, id="an answer that has approvals"),
+    pytest.param({names.PYDANTIC_AI_FINAL: 'about "approvals"'}, False, id="a text about them"),
+    pytest.param({names.PYDANTIC_AI_FINAL: "done"}, False, id="an answer"),
+    pytest.param({}, False, id="nothing"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "is_paused"), PAUSES)
+def test_pydantic_ai_says_that_it_waits(attributes, is_paused):
+    """In the final result, or on the call."""
+    assert pydantic_ai.is_deferred(attributes) is is_paused
+    assert read(span(attributes=attributes)).step.paused is is_paused
+
+
+OWES = [
+    pytest.param({names.PYDANTIC_AI_MESSAGES: '[{"parts": [{"content": "x"}]}]'}, True, id="content is recorded"),
+    pytest.param({names.PYDANTIC_AI_MESSAGES: '[{"parts": [{"type": "text"}]}]'}, False, id="content is off"),
+    pytest.param({}, False, id="no messages"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "owes"), OWES)
+def test_pydantic_ai_owes_an_answer_where_content_is_recorded(attributes, owes):
+    """Elsewhere its absence says nothing."""
+    assert read(span(attributes=operation("invoke_agent", **attributes))).answer_due is owes
+    assert not read(span(attributes=operation("chat", **attributes))).answer_due
+
+
+DECLARED = {
+    names.CASE_ID: "C-17",
+    names.EVIDENCE_IDS: ["TX-1"],
+    names.GOLD_NOTES: '["n2", "n1"]',
+    names.ANSWER_CITED_IDS: [],
+    names.ANSWER_TYPOLOGY: "structuring",
+    names.ANSWER_VALID: "false",
+    names.GOLD_TYPOLOGY: "layering",
+    names.JUDGE_CONTEXT_USED: False,
+    names.SYNTHETIC: True,
+}
+
+
+def test_our_own_words_are_read():
+    """Live or from a file."""
+    assert declared(DECLARED) == Declared(
+        case_id="C-17",
+        evidence_ids=frozenset({"TX-1"}),
+        needed_notes=(frozenset({"n1"}), frozenset({"n2"})),
+        cited_ids=frozenset(),
+        typology="structuring",
+        schema_valid=False,
+        gold_typology="layering",
+        context_used=False,
+        synthetic=True,
+    )
+    assert read(span(attributes=DECLARED)).declared == declared(DECLARED)
+
+
+def test_without_our_words_nothing_is_declared():
+    """Most spans have none."""
+    assert declared({"http.method": "GET"}) is NOTHING_DECLARED
+    assert each_needed(None) is None
+    assert declared({names.CASE_ID: "C"}) == Declared(case_id="C")
+
+
+def test_who_and_in_which_conversation():
+    """An interrupted run is joined with its resumption by it."""
+    reading = read(
+        span(attributes=operation("invoke_agent", **{names.GEN_AI_AGENT: "a", names.GEN_AI_CONVERSATION: "c"}))
+    )
+    assert (reading.agent, reading.conversation) == ("a", "c")
+    reading = read(span(attributes=openinference_kind("AGENT", **{names.OPENINFERENCE_SESSION: 7})))
+    assert (reading.agent, reading.conversation) == ("", "7")
+
+
+def test_a_span_that_never_ended_is_open():
+    """It took no time, and gave nothing."""
+    step = read(span(started_at=5, ended_at=None)).step
+    assert (step.started_at, step.ended_at, step.open, step.went_well) == (5, 5, True, False)
+    assert read(span(attributes={names.STEP_ID: "screening"})).step.step_id == "screening"
+
+
+@pytest.mark.parametrize("module", [gen_ai, openinference])
+def test_a_vocabulary_that_is_not_spoken_says_nothing(module):
+    """The next one is asked."""
+    assert module.kind({}) is None
+    assert module.dependency({}, Kind.STEP) is None
+    assert module.document_ids({}) is None
