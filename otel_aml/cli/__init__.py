@@ -1,0 +1,75 @@
+"""The command line: parses, calls, prints. One module a command.
+
+Exit codes: 0 fine, 1 a check says no, 2 usage, or nothing could be understood. No traceback ever reaches a user;
+`OTEL_AML_DEBUG=1` shows it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from otel_aml import __version__
+from otel_aml.cli import classify, demo, ingest, report
+from otel_aml.cli.common import FAULT, say
+from otel_aml.errors import OtelAmlError
+
+app = typer.Typer(
+    name="otel-aml",
+    help="Names the first failure of every AI-agent run, from its OpenTelemetry spans.",
+    epilog="Start with: otel-aml demo",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(name="demo", epilog=demo.EXAMPLES)(demo.demo)
+app.command(name="ingest", epilog=ingest.EXAMPLES)(ingest.ingest)
+app.command(name="report", epilog=report.EXAMPLES)(report.report)
+app.command(name="classify", epilog=classify.EXAMPLES)(classify.classify)
+
+
+def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature
+    if asked:
+        typer.echo(f"otel-aml {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version and leave."),
+    ] = False,
+) -> None:
+    """Names the first failure of every AI-agent run, from its OpenTelemetry spans."""
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    try:
+        app()
+    except OtelAmlError as error:
+        _debug()
+        say(str(error))
+        sys.exit(FAULT)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # noqa: BLE001 - the last door before the user
+        _debug()
+        say(
+            f"an unexpected {type(error).__name__} ended the command; this is a fault of otel-aml: "
+            "run it again with OTEL_AML_DEBUG=1 and report what it shows"
+        )
+        sys.exit(FAULT)
+
+
+def _debug() -> None:
+    if os.environ.get("OTEL_AML_DEBUG") == "1":
+        raise  # noqa: PLE0704 - always called while an exception is handled

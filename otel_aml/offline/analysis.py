@@ -1,0 +1,220 @@
+"""From files, or a store made of them, to verdicts in tables: what every command of this wing begins with."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from otel_aml.errors import ConfigurationError, InputError
+from otel_aml.offline import evidence, inputs
+from otel_aml.offline.labels import Labels, read_contract, read_labels
+from otel_aml.offline.loading import load
+from otel_aml.offline.problems import Problems, Read
+from otel_aml.offline.replay import RunRecord, labelled, records
+from otel_aml.offline.store import TRACE_SPANS, Store
+from otel_aml.offline.verdicts import Row, check_rows, failure_rows, run_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterator, Sequence
+
+    from otel_aml.conventions import Contract
+    from otel_aml.offline.problems import Problem
+
+SHORT_BYTES: Final = 512
+"""Longer texts are dropped at ingest, unless they are asked for."""
+_ALL_BYTES: Final = 2**62
+_BATCH: Final = 1_000
+_DUCKDB_MAGIC: Final = b"DUCK"
+_MAGIC_AT: Final = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a command was given.
+
+    Args:
+        files: Paths, patterns, folders, `-`; or one store.
+        contract: A `contract.json`.
+        gold: A `gold.jsonl`.
+        judged: A `judged.jsonl`.
+    """
+
+    files: Sequence[str]
+    contract: Path | None = None
+    gold: Path | None = None
+    judged: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """The verdicts, in the tables of a store, and what was read for them."""
+
+    store: Store
+    read: Read
+    problems: tuple[Problem, ...]
+
+    def rows(self, report: str) -> Iterator[dict[str, Any]]:
+        """Ask one of the reports."""
+        return self.store.rows(f"reports/{report}")
+
+
+@contextmanager
+def analysed(
+    given: Given,
+    *,
+    keep_evidence: bool = False,
+    on_bytes: Callable[[int], None] | None = None,
+) -> Generator[Analysis]:
+    """Read what was given and draw the verdicts.
+
+    Args:
+        given: Files or a store, labels, a contract.
+        keep_evidence: Also fill the table `evidence`, for a store that is saved.
+        on_bytes: Told how many bytes were read, now and then.
+
+    Raises:
+        InputError: Something cannot be read, or holds nothing that is understood.
+    """
+    problems = Problems()
+    labels = read_labels(given.gold, given.judged, problems)
+    contract = None if given.contract is None else read_contract(given.contract)
+    with Store() as store:
+        saved = _saved(given.files)
+        if saved is None:
+            found = load(store, inputs.files(given.files), on_bytes=on_bytes)
+            read, earlier = found.read, found.problems.ordered()
+            source = _replayed(store, contract, problems)
+        else:
+            if contract is not None:
+                raise ConfigurationError(
+                    "a contract is applied when spans are read, and a store keeps no answers; "
+                    "give it to: otel-aml ingest FILE... --contract FILE --into PATH"
+                )
+            opened = store.saved_duckdb(saved) if saved.is_file() else store.saved_parquet(saved)
+            read, earlier = opened.read, opened.problems
+            source = map(evidence.read, store.records())
+        read.runs = _Writer(store, keep_evidence=keep_evidence).write(source, labels)
+        if labels.unused():
+            problems.add(
+                str(given.gold or given.judged), None, f"{labels.unused()} labels belong to no run that was read"
+            )
+        yield Analysis(store, read, (*earlier, *problems.ordered()))
+
+
+def ingest(
+    given: Given, into: Path, *, keep_text: bool, replace: bool, on_bytes: Callable[[int], None] | None = None
+) -> Analysis:
+    """Draw the verdicts with the full texts, and save them.
+
+    Args:
+        given: Files, labels, a contract.
+        into: A `.duckdb` file, or a folder for Parquet files.
+        keep_text: Also save texts longer than 512 bytes.
+        replace: Write over what is there already.
+        on_bytes: Told how many bytes were read, now and then.
+
+    Returns:
+        What was read; its store is closed.
+
+    Raises:
+        InputError: Something cannot be read, or `into` cannot be written.
+    """
+    if into.exists() and not replace:
+        raise ConfigurationError(f"{str(into)!r} exists already; give another path, or --replace to write over it")
+    if into.is_dir() and _saved([str(into)]) is None:
+        raise ConfigurationError(f"{str(into)!r} is a folder that holds no store; give the path of a new one")
+    part = into.with_name(f"{into.name}.part")
+    _remove(part)
+    with analysed(given, keep_evidence=True, on_bytes=on_bytes) as analysis:
+        analysis.store.note(analysis.read, analysis.problems)
+        most_bytes = _ALL_BYTES if keep_text else SHORT_BYTES
+        try:
+            into.parent.mkdir(parents=True, exist_ok=True)
+            if into.suffix == ".duckdb":
+                analysis.store.save_duckdb(part, most_bytes=most_bytes)
+            else:
+                part.mkdir()
+                analysis.store.save_parquet(part, most_bytes=most_bytes)
+            _remove(into)
+            part.rename(into)
+        except OSError as error:
+            raise InputError(f"{str(into)!r} cannot be written ({error.strerror}); give another path") from error
+        finally:
+            _remove(part)
+    return analysis
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _saved(arguments: Sequence[str]) -> Path | None:
+    """Say which argument is a store; None if none is."""
+    stores = [argument for argument in arguments if argument != inputs.STDIN and _is_store(Path(argument))]
+    if stores and len(arguments) > 1:
+        raise InputError(f"{stores[0]!r} is a store and was given beside other files; give it alone")
+    return Path(stores[0]) if stores else None
+
+
+def _is_store(path: Path) -> bool:
+    try:
+        if path.is_dir():
+            return (path / "evidence.parquet").is_file()
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(_MAGIC_AT + len(_DUCKDB_MAGIC))[_MAGIC_AT:] == _DUCKDB_MAGIC
+    except (OSError, ValueError):
+        return False
+
+
+def _replayed(store: Store, contract: Contract | None, problems: Problems) -> Iterator[RunRecord]:
+    for trace in store.traces():
+        if trace.dropped:
+            problems.add(
+                f"trace {trace.trace_id}", None, f"{trace.dropped} spans beyond the first {TRACE_SPANS:,} are left out"
+            )
+        yield from records(trace, contract)
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Brings verdicts into the tables, some at a time."""
+
+    store: Store
+    keep_evidence: bool
+    _waiting: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
+
+    def write(self, source: Iterator[RunRecord], labels: Labels) -> int:
+        """Weigh each record with its label; give the number of runs."""
+        count = 0
+        for found in source:
+            record = labelled(found, labels.of(found.trace_id, found.case_id))
+            weighed = record.weighed()
+            self._add("runs", run_row(record, weighed))
+            for row in check_rows(record, weighed):
+                self._add("checks", row)
+            for row in failure_rows(record, weighed):
+                self._add("failures", row)
+            if self.keep_evidence:
+                ids = {"trace_id": record.trace_id, "span_id": record.span_id}
+                self._add("evidence", {**ids, "record": evidence.written(record)})
+            count += 1
+            if count % _BATCH == 0:
+                self._flush()
+        self._flush()
+        return count
+
+    def _add(self, table: str, row: Row) -> None:
+        self._waiting.setdefault(table, []).append(row)
+
+    def _flush(self) -> None:
+        for table, rows in self._waiting.items():
+            self.store.insert(table, rows)
+        self._waiting.clear()

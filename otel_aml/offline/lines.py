@@ -1,0 +1,219 @@
+"""Files as numbered lines in chunks: plain, gz or zst, in bounded memory, whatever is in them.
+
+DuckDB's own readers stop at the first odd byte, lose count of lines or swallow a cut-off end. So lines are cut here,
+where they have exact numbers, and only their content goes to SQL.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
+
+from otel_aml.errors import InputError
+from otel_aml.offline.inputs import STDIN
+
+if TYPE_CHECKING:
+    from otel_aml.offline.problems import Problems
+
+LINE_BYTES: Final = 64 * 2**20
+"""The longest line that is read; a longer one is skipped, counted and named."""
+CHUNK_BYTES: Final = 16 * 2**20
+_CHUNK_LINES: Final = 20_000
+_BLOCK: Final = 2**20
+_HEAD_BYTES: Final = 4_096
+_EXPANSION: Final = 200
+"""How many times its size a packed file may become: JSON packs 5 to 50 times, a bomb 1,000 times."""
+_EXPANSION_FROM: Final = 256 * 2**20
+_BOM: Final = b"\xef\xbb\xbf"
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+
+Unpack = Callable[[str], Iterator[bytes | None]]
+"""Reads the lines of a zst file; None for a line that is too long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some lines of one file.
+
+    Args:
+        numbers: Their numbers in the file, from 1.
+        lines: Their bytes, without the line's end.
+    """
+
+    file: str
+    numbers: list[int]
+    lines: list[bytes]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a file was seen to hold, apart from its lines.
+
+    Args:
+        lines: Lines that are not blank, the skipped ones too.
+        too_long: Lines that were skipped for their length.
+        head: The first bytes of its content, to name what it is if it is not understood.
+    """
+
+    lines: int = 0
+    too_long: int = 0
+    head: bytes = b""
+
+
+def chunks(file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack) -> Iterator[Chunk]:
+    """Read one file.
+
+    Args:
+        file: Its path, or `-` for standard input.
+        seen: Counts are added to it.
+        problems: Lines that are too long and streams that end early are named in it.
+        unpack_zst: Reads the lines of a zst file where Python cannot.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    numbers: list[int] = []
+    lines: list[bytes] = []
+    size = 0
+    try:
+        for number, line in enumerate(_lines(file, unpack_zst), start=1):
+            if line is None:
+                seen.lines += 1
+                seen.too_long += 1
+                problems.add(file, number, f"longer than {LINE_BYTES // 2**20} MiB: skipped")
+                continue
+            content = line.removeprefix(_BOM) if number == 1 else line
+            if len(seen.head) < _HEAD_BYTES:
+                seen.head += content[:_HEAD_BYTES] + b"\n"
+            if not content or content.isspace():
+                continue
+            seen.lines += 1
+            numbers.append(number)
+            lines.append(content)
+            size += len(content)
+            if size >= CHUNK_BYTES or len(lines) >= _CHUNK_LINES:
+                yield Chunk(file, numbers, lines)
+                numbers, lines, size = [], [], 0
+    except _CutOffError as cut:
+        problems.add(file, None, str(cut))
+    if lines:
+        yield Chunk(file, numbers, lines)
+
+
+class _CutOffError(Exception):
+    """The rest of a stream cannot be read."""
+
+
+def _lines(file: str, unpack_zst: Unpack) -> Iterator[bytes | None]:
+    try:
+        with _opened(file) as stream:
+            head = stream.peek(len(_ZSTD))
+            if head.startswith(_GZIP):
+                yield from _cut(io.BufferedReader(cast("io.RawIOBase", _Bounded(stream)), _BLOCK))
+            elif head.startswith(_ZSTD):
+                yield from _zst(file, stream, unpack_zst)
+            else:
+                yield from _cut(stream)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise _CutOffError(
+            f"the packed stream is cut off or damaged ({error}); what came before it was read"
+        ) from error
+    except OSError as error:
+        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
+            raise InputError(f"{file!r} cannot be opened: {error.strerror}; give a file that can be read") from error
+        raise _CutOffError(f"reading failed ({error.strerror or error}); what came before was read") from error
+
+
+def _opened(file: str) -> io.BufferedReader:
+    if file == STDIN:
+        return cast("io.BufferedReader", sys.stdin.buffer)
+    return io.BufferedReader(io.FileIO(file, "rb"), _BLOCK)
+
+
+def _cut(stream: BinaryIO) -> Iterator[bytes | None]:
+    """Cut a stream into lines; what is left of a line that is too long is read away in blocks."""
+    while line := stream.readline(LINE_BYTES + 2):
+        ended = line.endswith(b"\n")
+        content = line.rstrip(b"\r\n") if ended else line
+        if len(content) <= LINE_BYTES and (ended or len(line) < LINE_BYTES + 2):
+            yield content
+            continue
+        while not ended and (rest := stream.readline(_BLOCK)):
+            ended = rest.endswith(b"\n")
+        yield None
+
+
+class _Bounded(io.RawIOBase):
+    """Unpacks gzip, and refuses to go on where it becomes far larger than any JSON would."""
+
+    def __init__(self, packed: io.BufferedReader) -> None:
+        self._packed = _Counted(packed)
+        self._unpacked = gzip.GzipFile(fileobj=cast("BinaryIO", self._packed), mode="rb")
+        self._size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # typeshed asks for its own Buffer
+        data = self._unpacked.read1(len(buffer))
+        self._size += len(data)
+        check_expansion(self._size, self._packed.count)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+class _Counted:
+    """Counts the bytes read from a stream, which may be a pipe."""
+
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream = stream
+        self.count = 0
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._stream.read(size)
+        self.count += len(data)
+        return data
+
+
+def check_expansion(unpacked: int, packed: int) -> None:
+    """Stop reading a stream that becomes far larger than JSON would.
+
+    Raises:
+        _CutOffError: It does.
+    """
+    if unpacked > _EXPANSION_FROM and unpacked > _EXPANSION * packed:
+        raise _CutOffError(
+            f"expands to more than {_EXPANSION} times its size, as no spans do: reading stopped after "
+            f"{unpacked // 2**20} MiB"
+        )
+
+
+def _bounded(lines: Iterator[bytes | None], packed: int) -> Iterator[bytes | None]:
+    unpacked = 0
+    for line in lines:
+        unpacked += LINE_BYTES if line is None else len(line)
+        check_expansion(unpacked, packed)
+        yield line
+
+
+def _zst(file: str, stream: io.BufferedReader, unpack_zst: Unpack) -> Iterator[bytes | None]:
+    try:
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+    except ImportError:
+        if file == STDIN:
+            raise InputError(
+                "standard input is zst, which this Python cannot unpack; use: zstd -dc FILE | otel-aml ... -"
+            ) from None
+        yield from _bounded(unpack_zst(file), Path(file).stat().st_size)
+        return
+    try:  # pragma: no cover - Python 3.14
+        yield from _cut(cast("BinaryIO", zstd.ZstdFile(stream)))  # pyright: ignore[reportUnknownMemberType]
+    except (EOFError, zstd.ZstdError) as error:  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        raise _CutOffError(f"the zst stream is cut off or damaged ({error}); what came before it was read") from error

@@ -1,0 +1,116 @@
+"""Answers as lines and as JSON: draws, never counts. Nothing that a span holds can move the cursor or forge a line."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from otel_aml.offline.analysis import Analysis
+    from otel_aml.offline.problems import Problem, Read
+    from otel_aml.offline.reports import Report, RunRow
+
+PROBLEMS_SHOWN: Final = 20
+_CELL: Final = 60
+_REASON: Final = 300
+_UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def visible(text: str, limit: int = _CELL) -> str:
+    """Show a text in one line: control characters and those that turn the direction escaped, what is long cut."""
+    if len(text) > limit:
+        text = f"{text[: limit - 1]}…"
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_shown(letter) for letter in text)
+
+
+def _shown(letter: str) -> str:
+    if unicodedata.category(letter) not in _UNPRINTABLE:
+        return letter
+    return letter.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def report_json(analysis: Analysis, report: Report, out: TextIO) -> None:
+    """Write a report as one JSON object."""
+    answer = {
+        "read": analysis.read.counts(),
+        "problems": [asdict(problem) for problem in analysis.problems],
+        "taxonomy": [row.plain() for row in report.taxonomy],
+        "recovery": [row.plain() for row in report.recovery],
+        "repair_order": [row.plain() for row in report.repair_order],
+        "inflation": report.inflation.plain(),
+    }
+    out.write(f"{_json(answer, indent=2)}\n")
+
+
+def classify_json(analysis: Analysis, runs: Iterable[RunRow], out: TextIO) -> None:
+    """Write the verdicts as one JSON object, a run a line, without holding all of them."""
+    problems = [asdict(problem) for problem in analysis.problems]
+    out.write(f'{{"read": {_json(analysis.read.counts())},\n"problems": {_json(problems)},\n"runs": [')
+    separator = "\n"
+    for row in runs:
+        out.write(separator + _json(row.plain()))
+        separator = ",\n"
+    out.write("\n]}\n")
+
+
+def _json(value: Any, indent: int | None = None) -> str:
+    return json.dumps(value, ensure_ascii=True, allow_nan=False, indent=indent)
+
+
+def classify_text(runs: Iterable[RunRow], out: TextIO) -> None:
+    """Write the verdicts, a run a line."""
+    for row in runs:
+        words = [
+            row.trace_id,
+            row.span_id,
+            f"{_class(row):<18}",
+            f"{row.severity or '-':<8}",
+            f"first {row.first_span_id or '-':<16}",
+            f"{row.path or '-':<14}",
+            f"case {row.case_id}" if row.case_id else "",
+            _aside(row),
+        ]
+        out.write(visible("  ".join(word for word in words if word).rstrip(), 400) + "\n")
+
+
+def _class(row: RunRow) -> str:
+    return f"{row.failure_class} (paused)" if row.paused else row.failure_class
+
+
+def _aside(row: RunRow) -> str:
+    """Say what the class does not: further findings, and what could not be checked."""
+    further = [finding for finding in row.findings if finding != row.failure_class]
+    found = f"also {', '.join(further)}" if further else ""
+    unchecked = f"unchecked {', '.join(row.unchecked)}" if row.unchecked else ""
+    return "; ".join(word for word in (found, unchecked) if word)
+
+
+def summary(read: Read) -> str:
+    """Say in one line what was read and what was skipped."""
+    skipped = {
+        "bad lines": read.bad_lines,
+        "invalid spans": read.invalid_spans,
+        "copies of spans": read.duplicate_spans,
+        "lines of other signals": read.other_lines,
+    }
+    left_out = ", ".join(f"{count} {what}" for what, count in skipped.items() if count)
+    return (
+        f"read {read.files} files, {read.lines} lines, {read.spans} spans, {read.traces} traces, {read.runs} runs"
+        f"; skipped {left_out or 'nothing'}"
+    )
+
+
+def problem_lines(problems: Iterable[Problem]) -> Iterable[str]:
+    """Say what could not be read, a problem a line; of many only the first."""
+    for place, problem in enumerate(problems):
+        if place == PROBLEMS_SHOWN:
+            yield "further problems are listed by --json"
+            return
+        where = f"{visible(problem.file, 200)}:{problem.line}" if problem.line else visible(problem.file, 200)
+        yield f"{where}: {visible(problem.reason, _REASON)}" if where else visible(problem.reason, _REASON)

@@ -1,0 +1,461 @@
+"""Spans, verdicts and reports in DuckDB. No other module speaks to it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import duckdb
+
+from otel_aml.core.taxonomy import OTHER_VALUES, TAXONOMY
+from otel_aml.errors import InputError
+from otel_aml.offline.lines import LINE_BYTES
+from otel_aml.offline.problems import Problem, Read
+from otel_aml.offline.sql import query
+from otel_aml.spans.model import Event, SpanRecord, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from otel_aml.offline.lines import Chunk
+
+MEMORY_LIMIT: Final = "2GB"
+PAUSED: Final = "paused"
+"""The row of runs that wait for a person and have not failed."""
+SPAN_PARTS: Final = 10_000
+"""How many attributes, events or links one span may have."""
+LINE_PARTS: Final = 1_000_000
+"""How many resources, scopes or spans one line may have."""
+TRACE_SPANS: Final = 200_000
+"""How many spans of one trace are looked at."""
+_BATCH: Final = 500
+_ZST_BATCH: Final = 16
+_LF: Final = "\\n"
+_CRLF: Final = "\\r\\n"
+_SETTINGS: Final[Mapping[str, str | bool | int | float | list[str]]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "python_enable_replacements": False,
+    "python_scan_all_frames": False,
+}
+_DEFINITIONS: Final = ("load/macros", "load/zst_lines", "load/tables", "load/kept_spans", "load/verdict_tables")
+_SAVE_DUCKDB: Final = (
+    "create table target.classes as from classes",
+    "create table target.runs as from runs order by trace_id, span_id",
+    "create table target.checks as from checks order by trace_id, span_id",
+    "create table target.failures as from failures order by trace_id, span_id",
+    "create table target.evidence as from evidence order by trace_id, span_id",
+    "create table target.readings as from readings",
+    "create table target.problems as from problems",
+)
+_SAVE_SPANS: Final = "copy (from kept_spans($most)) to $path (format parquet, compression zstd)"
+_SAVE_PARQUET: Final = {
+    "classes": "copy classes to $path (format parquet, compression zstd)",
+    "runs": "copy (from runs order by trace_id, span_id) to $path (format parquet, compression zstd)",
+    "checks": "copy (from checks order by trace_id, span_id) to $path (format parquet, compression zstd)",
+    "failures": "copy (from failures order by trace_id, span_id) to $path (format parquet, compression zstd)",
+    "evidence": "copy (from evidence order by trace_id, span_id) to $path (format parquet, compression zstd)",
+    "readings": "copy readings to $path (format parquet, compression zstd)",
+    "problems": "copy problems to $path (format parquet, compression zstd)",
+}
+_FROM_DUCKDB: Final = (
+    "attach $path as source (read_only)",
+    "insert into evidence from source.evidence",
+    "insert into readings from source.readings",
+    "insert into problems from source.problems",
+    "detach source",
+)
+_FROM_PARQUET: Final = (
+    "insert into evidence from read_parquet($path || '/evidence.parquet')",
+    "insert into readings from read_parquet($path || '/readings.parquet')",
+    "insert into problems from read_parquet($path || '/problems.parquet')",
+)
+_ZST_LINES: Final = "select body from zst_lines($path, $newline, $most)"
+_ZST_COUNT: Final = "select count(*), count(body) from zst_lines($path, $newline, $most)"
+_ZST_REJECTED: Final = "select line from reject_errors where scan_id = (select max(scan_id) from reject_errors)"
+_EXPORTS: Final = ("resourceLogs", "resourceMetrics", "resourceProfiles")
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedLine:
+    """A line without spans.
+
+    Args:
+        refusal: Why it was not even parsed.
+        keys: The keys of its object; None where it is none.
+        holds: The JSON type of its `resourceSpans`.
+        is_broken: It is no JSON.
+    """
+
+    number: int
+    refusal: str | None
+    keys: tuple[str, ...] | None
+    holds: str | None
+    is_broken: bool
+
+    @property
+    def is_other_signal(self) -> bool:
+        """Whether it is a request of another signal than traces."""
+        return self.keys is not None and not set(_EXPORTS).isdisjoint(self.keys)
+
+    @property
+    def is_empty_request(self) -> bool:
+        """Whether it is a request for traces that holds none."""
+        return self.keys is not None and "resourceSpans" in self.keys and self.holds == "NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What became of one chunk.
+
+    Args:
+        rejected_lines: Lines without spans, good or bad.
+        rejected_spans: Line, reason and count of the spans that were left out.
+    """
+
+    rejected_lines: tuple[RejectedLine, ...]
+    rejected_spans: tuple[tuple[int, str, int], ...]
+
+
+class Loader:
+    """Brings chunks of lines into the table of spans, on a connection of its own, so that two can work at once."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self._connection = connection
+
+    def load(self, chunk: Chunk) -> Loaded:
+        """Parse the lines and insert their spans."""
+        self._connection.execute(
+            query("load/requests"),
+            {"lines": chunk.lines, "places": chunk.numbers, "most": LINE_PARTS},
+        )
+        self._connection.execute(query("load/exported"))
+        exported = _count(self._connection.execute("select count(*) from exported"))
+        loaded = _count(self._connection.execute(query("load/spans"), {"file": chunk.file, "most": SPAN_PARTS}))
+        rejected = self._connection.execute(query("load/rejected_lines")).fetchall()
+        return Loaded(
+            tuple(
+                RejectedLine(number, refusal, None if keys is None else tuple(keys), holds, is_broken)
+                for number, refusal, keys, holds, is_broken in rejected
+            ),
+            self._rejected_spans() if loaded != exported else (),
+        )
+
+    def _rejected_spans(self) -> tuple[tuple[int, str, int], ...]:
+        rows = self._connection.execute(query("load/rejected_spans"), {"most": SPAN_PARTS}).fetchall()
+        return tuple((int(line), str(reason), int(count)) for line, reason, count in rows)
+
+    def close(self) -> None:
+        """Let the connection go."""
+        self._connection.close()
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a saved store says of its making."""
+
+    read: Read
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSpan:
+    """A span with what only a file knows.
+
+    Args:
+        process: Equal for spans of one process.
+        synthetic: Its resource says that it was made up.
+    """
+
+    span: SpanRecord
+    process: int
+    synthetic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The spans of one trace.
+
+    Args:
+        dropped: How many more it has than are looked at.
+    """
+
+    trace_id: str
+    spans: tuple[StoredSpan, ...]
+    dropped: int = 0
+
+
+class Store:
+    """One database in memory, from where it can be saved.
+
+    Args:
+        memory_limit: What DuckDB's buffers may take; beyond it goes to a temporary folder.
+    """
+
+    def __init__(self, *, memory_limit: str = MEMORY_LIMIT) -> None:
+        self._spill = Path(tempfile.mkdtemp(prefix="otel-aml-"))
+        settings: dict[str, str | bool | int | float | list[str]] = {
+            **_SETTINGS,
+            "memory_limit": memory_limit,
+            "temp_directory": str(self._spill),
+        }
+        self._connection = duckdb.connect(":memory:", config=settings)
+        for name in _DEFINITIONS:
+            self._connection.execute(query(name))
+        self._writer = self._connection.cursor()
+        self._writer.executemany(
+            "insert into classes values ($1, $2, $3, $4, $5)", [list(row) for row in _class_rows()]
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the database and remove what it had spilled."""
+        self._writer.close()
+        self._connection.close()
+        shutil.rmtree(self._spill, ignore_errors=True)
+
+    def loader(self) -> Loader:
+        """Open another way in, for another thread."""
+        return Loader(self._connection.cursor())
+
+    def drop_duplicates(self) -> int:
+        """Keep one copy of each span; give the number of further copies."""
+        return _count(self._connection.execute(query("load/duplicates")))
+
+    def span_count(self) -> int:
+        """Count the spans."""
+        return _count(self._connection.execute("select count(*) from spans"))
+
+    def trace_count(self) -> int:
+        """Count the traces."""
+        return _count(self._connection.execute("select count(distinct trace_id) from spans"))
+
+    def traces(self) -> Iterator[Trace]:
+        """Go through the traces in the order of their ids, in bounded memory."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(query("load/replay"))
+            trace_id, spans, dropped = "", list[StoredSpan](), 0
+            while rows := cursor.fetchmany(_BATCH):
+                for row in rows:
+                    if row[0] != trace_id:
+                        if spans:
+                            yield Trace(trace_id, tuple(spans), dropped)
+                        trace_id, spans, dropped = row[0], [], 0
+                    if len(spans) < TRACE_SPANS:
+                        spans.append(_stored_span(row))
+                    else:
+                        dropped += 1
+            if spans:
+                yield Trace(trace_id, tuple(spans), dropped)
+        finally:
+            cursor.close()
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Put rows into one of the tables `runs`, `checks`, `failures`, `evidence`."""
+        self._writer.execute(query(f"load/{table}"), {"rows": json.dumps(rows)})
+
+    def note(self, read: Read, problems: Sequence[Problem]) -> None:
+        """Keep what was read, and what could not be."""
+        self._writer.execute("insert into readings values ($counts)", {"counts": json.dumps(read.counts())})
+        for problem in problems:
+            self._writer.execute(
+                "insert into problems values ($file, $line, $reason)",
+                {"file": problem.file, "line": problem.line, "reason": problem.reason},
+            )
+
+    def rows(self, name: str) -> Iterator[dict[str, Any]]:
+        """Ask a query; give its rows as dictionaries, in bounded memory."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute(query(name))
+            columns = [str(column[0]) for column in cursor.description or ()]
+            while rows := cursor.fetchmany(_BATCH):
+                for row in rows:
+                    yield dict(zip(columns, row, strict=True))
+        finally:
+            cursor.close()
+
+    def save_duckdb(self, path: Path, *, most_bytes: int) -> None:
+        """Save all tables into a new `.duckdb` file; texts of spans that are longer are left out."""
+        self._connection.execute("attach $path as target", {"path": str(path)})
+        self._connection.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
+        for statement in _SAVE_DUCKDB:
+            self._connection.execute(statement)
+        self._connection.execute("detach target")
+
+    def save_parquet(self, folder: Path, *, most_bytes: int) -> None:
+        """Save all tables into a folder, one Parquet file each; texts of spans that are longer are left out."""
+        spans = {"path": str(folder / "spans.parquet"), "most": most_bytes}
+        self._connection.execute(_SAVE_SPANS, spans)
+        for table, statement in _SAVE_PARQUET.items():
+            self._connection.execute(statement, {"path": str(folder / f"{table}.parquet")})
+
+    def saved_duckdb(self, path: Path) -> Saved:
+        """Open what was saved in a `.duckdb` file.
+
+        Raises:
+            InputError: It is no such file.
+        """
+        return self._saved(path, _FROM_DUCKDB, {"path": str(path)})
+
+    def saved_parquet(self, folder: Path) -> Saved:
+        """Open what was saved in a folder of Parquet.
+
+        Raises:
+            InputError: It is no such folder.
+        """
+        return self._saved(folder, _FROM_PARQUET, {"path": str(folder)})
+
+    def _saved(self, path: Path, statements: Sequence[str], values: Mapping[str, str]) -> Saved:
+        try:
+            for statement in statements:
+                self._connection.execute(statement, values if "$path" in statement else None)
+            ((counts,),) = self._connection.execute("select counts from readings").fetchall()
+            problems = self._connection.execute("select file, line, reason from problems").fetchall()
+        except (duckdb.Error, ValueError) as error:
+            raise InputError(
+                f"{str(path)!r} was not written by `otel-aml ingest` ({_first_line(error)}); "
+                "make it with: otel-aml ingest FILE... --into PATH"
+            ) from error
+        return Saved(
+            Read(**json.loads(counts)),
+            tuple(Problem(file, line, reason) for file, line, reason in problems),
+        )
+
+    def records(self) -> Iterator[str]:
+        """Go through the records that verdicts rest on, by trace and root."""
+        cursor = self._connection.cursor()
+        try:
+            cursor.execute("select record from evidence order by trace_id, span_id")
+            while rows := cursor.fetchmany(_BATCH):
+                yield from (str(record) for (record,) in rows)
+        finally:
+            cursor.close()
+
+    def zst_lines(self, path: str) -> Iterator[bytes | None]:
+        """Read the lines of a zst file; None for one that is too long.
+
+        Raises:
+            EOFError: The stream is damaged; what came before was given.
+        """
+        cursor = self._connection.cursor()
+        plain_name = self._spill / "input.zst"  # DuckDB takes brackets in a name for a pattern
+        plain_name.unlink(missing_ok=True)
+        plain_name.symlink_to(Path(path).resolve())
+        try:
+            newline, too_long = _shape_of_zst(cursor, str(plain_name))
+            cursor.execute(_ZST_LINES, {"path": str(plain_name), "newline": newline, "most": LINE_BYTES})
+            number = 0
+            while rows := cursor.fetchmany(_ZST_BATCH):
+                for (body,) in rows:
+                    number += 1
+                    while number in too_long:
+                        yield None
+                        number += 1
+                    yield b"" if body is None else body.encode("latin-1")
+            yield from (None for line in too_long if line > number)
+        except duckdb.Error as error:
+            raise EOFError(_first_line(error)) from error
+        finally:
+            cursor.close()
+
+
+def _shape_of_zst(cursor: duckdb.DuckDBPyConnection, path: str) -> tuple[str, frozenset[int]]:
+    """Look through a zst file once: how its lines end, and which are too long."""
+    unix = _looked_through(cursor, path, _LF)
+    if 0 < unix.bodies <= unix.lines - unix.bodies:
+        windows = _looked_through(cursor, path, _CRLF)
+        if windows.bodies == unix.bodies:
+            return _CRLF, windows.too_long
+    return _LF, unix.too_long
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    lines: int = 0
+    bodies: int = 0
+    too_long: frozenset[int] = frozenset()
+
+
+def _looked_through(cursor: duckdb.DuckDBPyConnection, path: str, newline: str) -> _Look:
+    try:
+        cursor.execute(_ZST_COUNT, {"path": path, "newline": newline, "most": LINE_BYTES})
+        ((lines, bodies),) = cursor.fetchall()
+    except duckdb.Error:
+        return _Look()
+    try:
+        rejected = cursor.execute(_ZST_REJECTED).fetchall()
+    except duckdb.CatalogException:  # the table is made with its first row
+        rejected = []
+    return _Look(lines, bodies, frozenset(int(line) for (line,) in rejected))
+
+
+def _stored_span(row: Sequence[Any]) -> StoredSpan:
+    (
+        trace_id,
+        span_id,
+        parent_id,
+        name,
+        scope,
+        service,
+        kind,
+        has_remote_parent,
+        started_ns,
+        ended_ns,
+        status,
+        status_message,
+        attributes,
+        dropped_attributes,
+        events,
+        process,
+        synthetic,
+    ) = row
+    return StoredSpan(
+        SpanRecord(
+            trace_id=trace_id,
+            span_id=span_id,
+            parent_id=parent_id,
+            name=name,
+            started_at=started_ns or ended_ns or 0,
+            ended_at=ended_ns,
+            scope=scope,
+            service=service,
+            client=kind in ("client", "producer"),
+            server=kind in ("server", "consumer"),
+            remote_parent=has_remote_parent,
+            status=Status(status),
+            status_message=status_message,
+            attributes=attributes,
+            events=tuple(Event(event["name"], event["attributes"]) for event in events),
+            dropped_attributes=dropped_attributes,
+        ),
+        process,
+        synthetic,
+    )
+
+
+def _class_rows() -> Iterator[tuple[str, int, bool, str | None, int | None]]:
+    """Give the taxonomy, then what is not one of the six."""
+    for place, spec in enumerate(TAXONOMY.values(), start=1):
+        yield str(spec.failure_class), place, True, str(spec.severity), spec.weight
+    for place, other in enumerate((*OTHER_VALUES, PAUSED), start=len(TAXONOMY) + 1):
+        yield str(other), place, False, None, None
+
+
+def _count(result: duckdb.DuckDBPyConnection) -> int:
+    row = result.fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).partition("\n")[0]

@@ -1,0 +1,228 @@
+-- How does one value of OTLP JSON become one of ours?
+-- hex_id(id, bytes):        hex in lower case, from hex or base64; null where it is no id
+-- span_kind(code), status_name(code): from a number, a number as text, or the name of the enum
+-- nanoseconds(time):        bigint, null below 1
+-- value_text(value):        an AnyValue as text; compound values as plain JSON, without OTLP's wrapping
+-- attribute_map(entries):   key -> text; the first of several equal keys wins, null keys are left out
+create or replace macro hex_id(id, bytes) as (
+    case
+        when regexp_full_match(id, '0+') then null
+        when length(id) = 2 * bytes and regexp_full_match(id, '[0-9A-Fa-f]+') then lower(id)
+        when
+            length(id) = 4 * ((bytes + 2) // 3) and regexp_full_match(id, '[0-9A-Za-z+/]+={1,2}')
+            then nullif(try(lower(hex(from_base64(id)))), repeat('00', bytes))
+    end
+);
+
+create or replace macro span_kind(code) as (
+    case coalesce(code, '')
+        when '2' then 'server'
+        when 'SPAN_KIND_SERVER' then 'server'
+        when '3' then 'client'
+        when 'SPAN_KIND_CLIENT' then 'client'
+        when '4' then 'producer'
+        when 'SPAN_KIND_PRODUCER' then 'producer'
+        when '5' then 'consumer'
+        when 'SPAN_KIND_CONSUMER' then 'consumer'
+        else 'internal'
+    end
+);
+
+create or replace macro status_name(code) as (
+    case coalesce(code, '')
+        when '1' then 'ok'
+        when 'STATUS_CODE_OK' then 'ok'
+        when '2' then 'error'
+        when 'STATUS_CODE_ERROR' then 'error'
+        else 'unset'
+    end
+);
+
+create or replace macro nanoseconds(time) as (
+    case when try_cast(time as bigint) > 0 then try_cast(time as bigint) end
+);
+
+-- Of the flags 256 says that it is known whether the parent is remote, and 512 that it is: it lies in another process.
+create or replace macro has_remote_parent(flags) as (
+    coalesce(try_cast(flags as bigint) & 768 = 768, false)
+);
+
+create or replace macro count_of(number) as (
+    coalesce(greatest(try_cast(number as bigint), 0), 0)
+);
+
+create or replace macro is_crowded(span_json, most) as (
+    case
+        when strlen(span_json) > 1000000
+            then coalesce(greatest(
+                json_array_length(span_json, '$.attributes'),
+                json_array_length(span_json, '$.events'),
+                json_array_length(span_json, '$.links'),
+                list_sum(json_array_length(span_json, '$.events[*].attributes')),
+                list_sum(json_array_length(span_json, '$.links[*].attributes'))
+            ) > most, false)
+        else false
+    end
+);
+
+-- The names of AnyValue stand in JSON only where they wrap: inside of a text their quotes are escaped.
+create or replace macro is_flat(wrapped) as (
+    regexp_matches(wrapped, '^\{"arrayValue":\{"values":')
+    and not regexp_matches(wrapped[15:], '\{(?:\}|"(?:array|kvlist)Value":|"doubleValue":(?:NaN|-?Inf))')
+);
+
+create or replace macro unwrap_flat(wrapped) as (
+    regexp_replace(
+        regexp_replace(
+            wrapped[25:-3],
+            '\{"intValue":"?(-?[0-9]+)"?\}',
+            '\1',
+            'g'
+        ),
+        '\{"(?:string|bool|double|bytes)Value":("(?:[^"\\]|\\.)*"|[^"{}\[\],]+)\}',
+        '\1',
+        'g'
+    )
+);
+
+-- A token is a scalar with its wrapping, an empty or an opened list, a key, an empty value, a closing or a comma.
+create or replace macro after_name(token) as (
+    substr(token, strpos(token, ':') + 1, length(token) - strpos(token, ':') - 1)
+);
+
+create or replace macro unwrap_token(token) as (
+    case
+        when token = ',' then token
+        when token = '}' then ''
+        when token = '{}' then 'null'
+        when token = '}]}}' then '}'
+        when token = ']}}' then ']'
+        when starts_with(token, '{"key":') then token[8:-10] || ':'
+        when starts_with(token, '{"arrayValue":') then if(ends_with(token, '}'), '[]', '[')
+        when starts_with(token, '{"kvlistValue":') then if(ends_with(token, '}'), '{}', '{')
+        when starts_with(token, '{"intValue":') then trim(after_name(token), '"')
+        when after_name(token) in ('NaN', 'Infinity', '-Infinity') then '"' || after_name(token) || '"'
+        else after_name(token)
+    end
+);
+
+create or replace macro unwrap_nested(wrapped) as (
+    array_to_string(
+        list_transform(
+            regexp_extract_all(
+                regexp_replace(wrapped, '(\{"key":"(?:[^"\\]|\\.)*")\}', '\1,"value":{}}', 'g'),
+                '\{"(?:string|int|double|bool|bytes)Value":(?:"(?:[^"\\]|\\.)*"|[^"{}\[\],]+)\}'
+                || '|\{"(?:array|kvlist)Value":\{(?:"values":(?:\[\]|null))?\}\}'
+                || '|\{"(?:array|kvlist)Value":\{"values":\['
+                || '|\{"key":"(?:[^"\\]|\\.)*","value":'
+                || '|\{\}|\}\]\}\}|\]\}\}|\}|,'
+            ),
+            lambda token: unwrap_token(token)
+        ),
+        ''
+    )
+);
+
+create or replace macro unwrap(wrapped) as (
+    case
+        when is_flat(wrapped) then unwrap_flat(wrapped)
+        else unwrap_nested(wrapped)
+    end
+);
+
+create or replace macro value_text(value) as (
+    coalesce(
+        value.stringvalue,
+        value.intvalue,
+        value.boolvalue,
+        value.doublevalue,
+        unwrap(coalesce('{"arrayValue":' || value.arrayvalue || '}', '{"kvlistValue":' || value.kvlistvalue || '}')),
+        value.bytesvalue
+    )
+);
+
+create or replace macro placed_entries(entries) as (
+    list_sort(
+        list_transform(
+            list_zip(entries, range(len(entries))),
+            lambda placed: { 'key': placed[1].key, 'place': placed[2], 'value': placed[1].value }
+        )
+    )
+);
+
+-- Sorted by key and place, an entry whose predecessor has its key is a repetition. (A lambda that looks back
+-- into the list itself would copy the list for each entry.)
+create or replace macro first_entries(sorted_entries) as (
+    list_transform(
+        list_filter(
+            list_zip(sorted_entries, list_prepend(null, sorted_entries), true),
+            lambda pair: pair[1].key is not null and pair[1].key is distinct from pair[2].key
+        ),
+        lambda pair: { 'key': pair[1].key, 'value': pair[1].value }
+    )
+);
+
+create or replace macro distinct_entries(entries) as (
+    case
+        when list_unique(list_transform(entries, lambda entry: entry.key)) = len(entries) then entries
+        else first_entries(placed_entries(entries))
+    end
+);
+
+create or replace macro attribute_map(entries) as (
+    map_from_entries(
+        list_transform(
+            distinct_entries(entries),
+            lambda entry: { 'key': entry.key, 'value': value_text(entry.value) }
+        )
+    )
+);
+
+create or replace macro event_rows(events) as (
+    list_transform(events, lambda event: {
+        'name': coalesce(event.name, ''),
+        'time_ns': nanoseconds(event.timeunixnano),
+        'attributes': coalesce(attribute_map(event.attributes), map())
+    })
+);
+
+create or replace macro link_rows(links) as (
+    list_transform(links, lambda link: {
+        'trace_id': hex_id(link.traceid, 16),
+        'span_id': hex_id(link.spanid, 8),
+        'attributes': coalesce(attribute_map(link.attributes), map())
+    })
+);
+
+-- Shapes for from_json: what is not named here is not read, what does not fit is null.
+create or replace macro entries_shape() as (
+    '[{"key":"VARCHAR","value":{"stringValue":"VARCHAR","intValue":"VARCHAR","boolValue":"VARCHAR",'
+    || '"doubleValue":"VARCHAR","bytesValue":"VARCHAR","arrayValue":"JSON","kvlistValue":"JSON"}}]'
+);
+
+create or replace macro span_shape() as (
+    '{"traceId":"VARCHAR","spanId":"VARCHAR","parentSpanId":"VARCHAR","name":"VARCHAR","kind":"VARCHAR",'
+    || '"flags":"VARCHAR","startTimeUnixNano":"VARCHAR","endTimeUnixNano":"VARCHAR","droppedAttributesCount":"VARCHAR",'
+    || '"droppedEventsCount":"VARCHAR","status":{"code":"VARCHAR","message":"VARCHAR"},'
+    || '"attributes":' || entries_shape()
+    || ',"events":[{"name":"VARCHAR","timeUnixNano":"VARCHAR","attributes":' || entries_shape() || '}]'
+    || ',"links":[{"traceId":"VARCHAR","spanId":"VARCHAR","attributes":' || entries_shape() || '}]}'
+);
+
+create or replace macro request_shape() as (
+    '{"resourceSpans":[{"resource":{"attributes":"JSON"},'
+    || '"scopeSpans":[{"scope":{"name":"VARCHAR","version":"VARCHAR"},"spans":["JSON"]}],'
+    || '"instrumentationLibrarySpans":'
+    || '[{"instrumentationLibrary":{"name":"VARCHAR","version":"VARCHAR"},"spans":["JSON"]}]}]}'
+);
+
+create or replace macro short_values(attributes, most) as (
+    map_from_entries(
+        list_transform(
+            map_entries(attributes),
+            lambda entry: {
+                'key': entry.key, 'value': case when strlen(entry.value) <= most then entry.value end
+            }
+        )
+    )
+);

@@ -1,0 +1,26 @@
+-- What do the verdicts need to know of each span?
+-- grain:     span, the spans of a trace together
+-- events:    exceptions only
+-- process:   equal for spans of one process
+select
+    spans.trace_id,
+    spans.span_id,
+    spans.parent_id,
+    spans.name,
+    spans.scope,
+    spans.service,
+    spans.kind,
+    spans.has_remote_parent,
+    spans.started_ns,
+    spans.ended_ns,
+    spans.status,
+    spans.status_message,
+    spans.attributes,
+    spans.dropped_attributes,
+    list_filter(spans.events, lambda event: event.name = 'exception') as events,
+    hash(spans.resource) as process,
+    coalesce(spans.resource['aml.synthetic'] = 'true', false) as is_synthetic
+from spans
+order by
+    spans.trace_id,
+    spans.span_id

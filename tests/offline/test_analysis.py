@@ -1,0 +1,193 @@
+import json
+
+import duckdb
+import pytest
+from exports import case, failed, good, line, span, trace_id, write
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otel_aml.core.facts import Ending, Facts, Failure
+from otel_aml.core.taxonomy import FailureClass
+from otel_aml.errors import ConfigurationError, InputError
+from otel_aml.offline import evidence, reports
+from otel_aml.offline.analysis import Given, analysed, ingest
+from otel_aml.offline.online import Online
+from otel_aml.offline.replay import RunRecord
+
+
+def runs(*files, **labels):
+    with analysed(Given(files=list(map(str, files)), **labels)) as analysis:
+        return {run.trace_id: run for run in reports.runs(analysis)}
+
+
+def written(path, *lines):
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def traces(tmp_path):
+    """Four runs: good, failed, an invented citation, a long answer."""
+    invented = good(3, **case(3, cited=("TX-1", "TX-9")))
+    long = good(4, **{"input.value": "x" * 2_000})
+    return write(tmp_path / "a.jsonl", *map(lambda spans: line(*spans), (good(1), failed(2), invented, long)))
+
+
+@pytest.fixture
+def labels(tmp_path):
+    return {
+        "gold": written(
+            tmp_path / "gold.jsonl",
+            {"case_id": "C-1", "typology": "layering"},
+            {"trace_id": trace_id(3), "typology": "structuring", "evidence_ids": ["TX-1", "tx-9 "]},
+        ),
+        "judged": written(tmp_path / "judged.jsonl", {"case_id": "C-4", "context_used": True}),
+    }
+
+
+def test_labels_come_on_top_of_what_spans_say(traces, labels):
+    """Gold is normally not known when the run ends."""
+    assert {trace[-1]: run.failure_class for trace, run in runs(traces).items()} == {
+        "1": "pass",
+        "2": "tool_failure",
+        "3": "hallucination",
+        "4": "pass",
+    }
+    found = runs(traces, **labels)
+    assert (found[trace_id(1)].failure_class, found[trace_id(1)].decided_by) == ("typology_misjudge", "gold")
+    assert found[trace_id(3)].failure_class == "pass"
+
+
+@pytest.mark.parametrize("name", ["store.duckdb", "parquet"])
+class TestStores:
+    def test_a_store_gives_the_answers_of_its_files(self, tmp_path, traces, labels, name):
+        """With labels at ingest, later, or both."""
+        direct = runs(traces, **labels)
+        early, late = tmp_path / f"early-{name}", tmp_path / f"late-{name}"
+        ingest(Given(files=[traces], **labels), early, keep_text=False, replace=False)
+        ingest(Given(files=[traces]), late, keep_text=False, replace=False)
+        assert runs(early) == runs(late, **labels) == direct
+        assert runs(late) == runs(traces)
+
+    def test_the_problems_of_its_making_are_kept(self, tmp_path, traces, name):
+        """What was not read is part of the answer."""
+        with open(traces, "a", encoding="utf-8") as file:
+            file.write("nonsense\n")
+        ingest(Given(files=[traces]), tmp_path / name, keep_text=False, replace=False)
+        with analysed(Given(files=[str(tmp_path / name)])) as analysis:
+            assert (analysis.read.bad_lines, analysis.read.runs) == (1, 4)
+            assert [problem.line for problem in analysis.problems] == [5]
+
+    @pytest.mark.parametrize("keep_text", [True, False])
+    def test_long_texts_are_kept_only_when_asked_for(self, tmp_path, traces, name, keep_text):
+        """Prompts and answers are not for everyone who may count; the key stays."""
+        path = tmp_path / name
+        ingest(Given(files=[traces]), path, keep_text=keep_text, replace=False)
+        source = "read_parquet($path)" if path.is_dir() else "source.spans"
+        with duckdb.connect() as connection:
+            if path.is_file():
+                connection.execute("attach $path as source (read_only)", {"path": str(path)})
+            rows = connection.execute(
+                f"select attributes from {source} where attributes['input.value'] is not null "
+                "or map_contains(attributes, 'input.value')",
+                {"path": str(path / "spans.parquet")} if path.is_dir() else None,
+            ).fetchall()
+        ((attributes,),) = rows
+        assert attributes["input.value"] == ("x" * 2_000 if keep_text else None)
+        assert attributes["aml.case.id"] == "C-4"
+
+    def test_a_store_is_not_written_over_by_accident(self, tmp_path, traces, name):
+        """It may be the only copy."""
+        path = tmp_path / name
+        ingest(Given(files=[traces]), path, keep_text=False, replace=False)
+        with pytest.raises(ConfigurationError, match="exists"):
+            ingest(Given(files=[traces]), path, keep_text=False, replace=False)
+        ingest(Given(files=[traces]), path, keep_text=False, replace=True)
+        assert len(runs(path)) == 4
+
+    def test_a_contract_is_refused_where_no_answers_are(self, tmp_path, traces, name):
+        """It would check nothing, and look as if it had."""
+        contract = written(tmp_path / "contract.json", {"evidence_ids": []})
+        ingest(Given(files=[traces]), tmp_path / name, keep_text=False, replace=False)
+        with pytest.raises(ConfigurationError, match="contract"):
+            runs(tmp_path / name, contract=contract)
+
+
+def test_a_folder_of_other_things_is_never_replaced(tmp_path, traces):
+    """Not even when asked to."""
+    folder = tmp_path / "precious"
+    folder.mkdir()
+    (folder / "notes.txt").touch()
+    with pytest.raises(ConfigurationError):
+        ingest(Given(files=[traces]), folder, keep_text=False, replace=True)
+    assert (folder / "notes.txt").exists()
+
+
+def test_another_database_is_no_store(tmp_path):
+    """It is said what is missing."""
+    path = tmp_path / "other.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute("create table t as select 1")
+    with pytest.raises(InputError, match="otel-aml ingest"):
+        runs(path)
+
+
+def test_a_label_that_belongs_to_no_run_is_a_problem(tmp_path, traces):
+    """It may be a misspelt id."""
+    gold = written(tmp_path / "gold.jsonl", {"case_id": "C-99", "typology": "a"})
+    with analysed(Given(files=[traces], gold=gold)) as analysis:
+        assert "belong to no run" in analysis.problems[-1].reason
+
+
+def test_the_symptoms_of_a_run_are_rows(tmp_path):
+    """One row for each that failed for good or was made good."""
+    again = span(2, 3, 1, "get_transactions", "TOOL", (3, 4))
+    path = write(tmp_path / "a.jsonl", line(*failed(1)), line(again, *failed(2)))
+    store = tmp_path / "store.duckdb"
+    ingest(Given(files=[path]), store, keep_text=False, replace=False)
+    with duckdb.connect(str(store), read_only=True) as connection:
+        rows = connection.execute(
+            "select trace_id, class, dependency, error_type, is_first, is_recovered from failures order by all"
+        ).fetchall()
+    assert rows == [
+        (trace_id(1), "tool_failure", "get_transactions", "timeout", True, False),
+        (trace_id(2), "tool_failure", "get_transactions", "timeout", False, True),
+    ]
+
+
+IDS = st.frozensets(st.text(max_size=4), max_size=3)
+FAILURE = st.builds(Failure, span_id=st.text(max_size=4), retriable=st.booleans(), attempts=st.integers(0, 5))
+FACTS = st.builds(
+    Facts,
+    failed_calls=st.lists(FAILURE, max_size=2).map(tuple),
+    cited_ids=st.none() | IDS,
+    evidence_ids=st.none() | IDS,
+    needed_notes=st.none() | st.lists(IDS, max_size=2).map(tuple),
+    typology=st.none() | st.text(max_size=4),
+    superseded_live=st.frozensets(st.sampled_from(FailureClass), max_size=2),
+    ending=st.sampled_from(Ending),
+    broken_at=st.none() | FAILURE,
+)
+ONLINE = st.builds(
+    Online,
+    failure_class=st.sampled_from(FailureClass),
+    findings=st.lists(st.text(max_size=4), max_size=2).map(tuple),
+    unchecked=st.none() | st.lists(st.text(max_size=4), max_size=2).map(tuple),
+    first=st.none() | FAILURE,
+)
+
+
+@given(FACTS, st.none() | ONLINE)
+def test_evidence_comes_back_as_it_was(facts, online):
+    """Labels are laid over it months later."""
+    record = RunRecord(trace_id="a", span_id="b", facts=facts, online=online, labelled={"hallucination": "gold"})
+    assert evidence.read(evidence.written(record)) == record
+
+
+@pytest.mark.parametrize("text", ["", "{}", '{"trace_id":"a","span_id":"b","facts":{"new":1},"online":null}', "[1]"])
+def test_evidence_of_another_version_is_refused(text):
+    """Half of it would be worse than none."""
+    with pytest.raises(InputError, match="another version"):
+        evidence.read(text)
+
+
