@@ -47,6 +47,7 @@ def run_facts():
         evidence_ids=maybe(IDS),
         needed_notes=maybe(st.lists(NOTES, max_size=2).map(tuple)),
         retrieved_ids=maybe(NOTES | st.just(frozenset())),
+        hides_documents=st.booleans(),
         context_used=maybe(st.booleans()),
         typology=maybe(LABELS),
         gold_typology=maybe(LABELS),

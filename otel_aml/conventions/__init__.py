@@ -77,8 +77,6 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     ended = incidents.of(span, kind, result, in_flight=in_flight, failure_marks=contract.failure_marks)
     offered = gen_ai.offered_tools(attributes) if kind is Kind.MODEL else None
     incident = ended.incident or _unknown_tool(attributes, offered)
-    if incident is not None and incident.sort is not Sort.CANCELLED and kind is Kind.STEP:
-        kind = Kind.TOOL if names.STEP_CLASS in attributes else kind
     asked_again = ended.flow is Flow.ASKED_AGAIN
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)

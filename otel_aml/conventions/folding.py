@@ -105,6 +105,7 @@ class _Folder:
             evidence_ids=_folded(declared.evidence_ids),
             needed_notes=_folded_notes(declared.needed_notes),
             retrieved_ids=retrieved,
+            hides_documents=self._hides_documents(),
             context_used=declared.context_used,
             typology=_label(declared.typology) if declared.typology is not None else said.typology,
             gold_typology=_label(declared.gold_typology),
@@ -232,15 +233,13 @@ class _Folder:
         if self.declared.retrieved_ids is not None:
             return _folded(self.declared.retrieved_ids), last
         known = [reading.documents for reading in retrievals if reading.documents is not None]
-        answered = [reading for reading in retrievals if reading.step.incident is None]
-        if not known:
-            return None, last
-        found = _folded(frozenset[str]().union(*known)) or frozenset[str]()
-        needed = _folded_notes(self.declared.needed_notes) or ()
-        is_hidden = any(reading.documents is None for reading in answered)
-        if is_hidden and not all(alternatives & found for alternatives in needed):
-            return None, last
-        return found, last
+        return (_folded(frozenset[str]().union(*known)) if known else None), last
+
+    def _hides_documents(self) -> bool:
+        return self.declared.retrieved_ids is None and any(
+            reading.step.kind is Kind.RETRIEVER and reading.documents is None and reading.step.incident is None
+            for reading in self.readings
+        )
 
     def _owes_answer(self) -> bool:
         root = self.by_id.get(self.root_id)

@@ -81,11 +81,11 @@ def _declared(span: SpanRecord, failure_class: str) -> Incident | None:
     """Read what the app said with `step_error`."""
     error_type = _word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
     if failure_class == FailureClass.FORMAT_VIOLATION:
-        return Incident(sort=Sort.REJECTED, about=About.ARGUMENTS, error_type=error_type)
+        return Incident(sort=Sort.REJECTED, about=About.ARGUMENTS, error_type=error_type, noted=True)
     if failure_class != FailureClass.TOOL_FAILURE:
         return None
     retriable = values.flag(span.attributes.get(names.STEP_RETRIABLE)) is True
-    return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable)
+    return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable, noted=True)
 
 
 def _recorded(span: SpanRecord, kind: Kind) -> Ended | None:

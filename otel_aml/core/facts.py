@@ -64,6 +64,7 @@ class Facts:
         evidence_ids: Every id of the case, folded. None: not known; empty: a case without evidence.
         needed_notes: Notes that the case needs; each a set of alternatives. None: not known.
         retrieved_ids: What the run's retrievals returned. None: no retrieval was recorded, or its ids were not.
+        hides_documents: A retrieval answered without telling what it found: what seems to be missing may be there.
         context_used: The judge's word: False means ignored or contradicted. None: not asked, or not sure.
         typology: The answer's typology, folded. None: not known.
         gold_typology: The right one. None: no label.
@@ -88,6 +89,7 @@ class Facts:
     evidence_ids: frozenset[str] | None = None
     needed_notes: tuple[frozenset[str], ...] | None = None
     retrieved_ids: frozenset[str] | None = None
+    hides_documents: bool = False
     context_used: bool | None = None
     typology: str | None = None
     gold_typology: str | None = None

@@ -203,7 +203,7 @@ class _Run:
             return not self.above[step.span_id].in_call
         if step.kind is Kind.AGENT:
             return incident.of_provider and step.span_id not in self.with_models
-        return step.kind in CALLS
+        return step.kind in CALLS or incident.noted
 
     def _good_at(self, step: Step) -> int:
         """Say when a call began that made this one good; NEVER if none did."""
@@ -213,8 +213,10 @@ class _Run:
         """Whether a later output was accepted in the place of a rejected one."""
         if incident.about is About.ANSWER:
             return answer_accepted and all(ending is not step for ending, _ in self.endings)
-        wanted = Group(Kind.TOOL, incident.subject) if incident.subject else group_of(step)
-        return self.tries.good_at(wanted, arguments=None, after=step.ended_at) < NEVER
+        if incident.subject:
+            tool = Group(Kind.TOOL, incident.subject)
+            return self.tries.good_at(tool, arguments=None, after=step.ended_at) < NEVER
+        return self.tries.accepted_at(group_of(step), after=step.ended_at) < NEVER
 
     def _failure(self, step: Step, incident: Incident) -> Failure:
         is_failed = incident.sort is Sort.FAILED

@@ -58,6 +58,7 @@ class Incident:
         retriable: Whether the same call may succeed later.
         about: What was rejected; None unless `sort` is REJECTED.
         subject: The tool that was called in vain, where the step itself is not that tool.
+        noted: The app itself noted it on its own step, with `step_error`.
         of_provider: The error is one of a model provider (a rate limit, a 5xx, a failed generation).
         detail: Type and place of the exception for operators, never its message.
     """
@@ -69,6 +70,7 @@ class Incident:
     retriable: bool = False
     about: About | None = None
     subject: str = ""
+    noted: bool = False
     of_provider: bool = False
     detail: str = ""
 

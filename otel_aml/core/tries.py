@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
-from otel_aml.core.steps import CALLS, Kind, Step
+from otel_aml.core.steps import Kind, Sort, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,13 +41,15 @@ def group_of(step: Step) -> Group:
 
 
 class Tries:
-    """The calls of one run, by what they can stand for."""
+    """The calls of one run, by what they can stand for; of its plain steps those whose errors the app noted."""
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self._calls: dict[Group, dict[str | None, list[Step]]] = defaultdict(lambda: defaultdict(list))
         self._series: dict[tuple[Group, str | None], _Series] = {}
+        steps = tuple(steps)
+        noted = {step.name for step in steps if step.incident is not None and step.incident.noted}
         for step in steps:
-            if step.kind in CALLS or step.kind in (Kind.CLIENT, Kind.AGENT):
+            if step.kind is not Kind.STEP or step.name in noted:
                 self._calls[group_of(step)][step.arguments].append(step)
 
     def good_at(self, group: Group, *, arguments: str | None, after: int) -> int:
@@ -59,6 +61,15 @@ class Tries:
             after: Nanoseconds since the epoch.
         """
         starts = self._of(group, arguments).good_starts
+        position = bisect_left(starts, after)
+        return starts[position] if position < len(starts) else NEVER
+
+    def accepted_at(self, group: Group, *, after: int) -> int:
+        """Say when the first call of a group began, after a moment, that was not rejected itself; NEVER if none did.
+
+        What became of an accepted call is another matter: it ran.
+        """
+        starts = self._of(group, None).accepted_starts
         position = bisect_left(starts, after)
         return starts[position] if position < len(starts) else NEVER
 
@@ -90,6 +101,14 @@ class _Series:
     @cached_property
     def good_starts(self) -> tuple[int, ...]:
         return tuple(call.started_at for call in self.calls if call.went_well)
+
+    @cached_property
+    def accepted_starts(self) -> tuple[int, ...]:
+        return tuple(
+            call.started_at
+            for call in self.calls
+            if not call.asked_again and (call.incident is None or call.incident.sort is not Sort.REJECTED)
+        )
 
     @cached_property
     def attempts(self) -> Mapping[str, int]:

@@ -19,9 +19,10 @@ from otel_aml.core.tree import Verdict, classify
 from otel_aml.live import end_hook, stamp
 from otel_aml.live.case import CASE_SPAN, CaseHandle, handle_of
 from otel_aml.live.faults import Faults
-from otel_aml.live.runs import Limits, Registry, Run
+from otel_aml.live.runs import Limits, Registry, Run, Trace
 from otel_aml.live.sketch import sketch, unfold
-from otel_aml.spans.sdk import hex_id, id_of, plain, record
+from otel_aml.spans import attributes as names
+from otel_aml.spans.sdk import hex_id, id_of, ids_of, plain, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,17 +72,24 @@ class FailureSpanProcessor(SpanProcessor):
 
     def on_end(self, span: ReadableSpan) -> None:
         """Gather what an ended span says."""
+        self._spans_seen += 1
         try:
-            self._end(span)
+            trace_id, span_id = ids_of(span)
+            trace = self._registry.traces.get(trace_id)
+            run = None if trace is None else trace.run_of(span_id)
+            if run is not None and span_id in run.open:
+                self._gather(run, span, span_id)
+            elif span_id in self._ending:
+                self._ending.discard(span_id)
+            else:
+                self._spans_late += 1
         except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
             self._faults.note("on_end", error)
 
     def _on_ending(self, span: Span) -> None:
         """Write the verdict here, on an SDK where that works (see `end_hook`)."""
-        if self._writes_on_ending and not self._is_shut:
-            run = self._registry.of(id_of(span))
-            if run is not None and run.root_id == id_of(span):
-                self._finish(span, span.end_time or 0)
+        if self._writes_on_ending and self._registry.root(id_of(span)) is not None:
+            self._finish(span, span.end_time or 0)
 
     def shutdown(self) -> None:
         """Hold nothing back: roots that are still open are counted, and what ends later is a counted no-op."""
@@ -124,78 +132,71 @@ class FailureSpanProcessor(SpanProcessor):
 
     def _start(self, span: Span) -> None:
         parent = span.parent
-        if parent is not None and not parent.is_remote:
-            run = self._registry.of(parent.span_id)
-            if run is not None and run.is_settled and span.name != CASE_SPAN:
-                self._join(run, span)
-                return
-            self._start_below(run, span)
-        else:
+        if parent is None or parent.is_remote:
             self._open(span, is_settled=self._says_agent(span))
-
-    def _start_below(self, run: Run | None, span: Span) -> None:
-        """Start a span that has a parent in this process: it may begin a run of its own all the same."""
-        if _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span)):
+            return
+        trace = self._registry.traces.get(parent.trace_id)
+        run = None if trace is None else trace.run_of(parent.span_id)
+        if trace is not None and run is not None and run.is_settled and span.name != CASE_SPAN:
+            self._join(trace, run, span)
+        elif _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span)):
             self._open(span, is_settled=True)
-        elif run is not None:
-            self._join(run, span)
+        elif trace is not None and run is not None:
+            self._join(trace, run, span)
 
     def _says_agent(self, span: Span) -> bool:
         scope = span.instrumentation_scope
-        return conventions.is_case(scope.name if scope else "") or conventions.says_agent(
-            scope.name if scope else "", plain(span.attributes), self._reading_contract.frameworks
+        name = "" if scope is None else scope.name
+        return conventions.is_case(name) or conventions.says_agent(
+            name, span.attributes or {}, self._reading_contract.frameworks
         )
 
     def _open(self, span: Span, *, is_settled: bool) -> None:
-        span_id = id_of(span)
-        if self._registry.of(span_id) is not None:
+        trace_id, span_id = ids_of(span)
+        if self._registry.root(span_id) is not None:
             return
-        run = Run(span_id, is_settled=is_settled, in_case=_opens_case(span), seen_at=span.start_time or 0)
-        _note_start(run, span, span_id)
+        run = Run(
+            trace_id,
+            span_id,
+            is_settled=is_settled,
+            in_case=_opens_case(span),
+            seen_at=span.start_time or 0,
+        )
+        run.at_start = plain(span.attributes)
+        _note_in_flight(run, span_id)
         self._registry.open(run)
         if not self._writes_on_ending:
             end_hook.attach(span, self._finish)
 
-    def _join(self, run: Run, span: Span) -> None:
-        span_id = id_of(span)
-        _note_start(run, span, span_id)
-        self._registry.join(run, span_id)
-
-    def _end(self, span: ReadableSpan) -> None:
-        span_id = id_of(span)
-        self._spans_seen += 1
-        run = self._registry.of(span_id)
-        if run is None:
-            if span_id in self._ending:
-                self._ending.discard(span_id)
-            else:
-                self._spans_late += 1
-        elif run.members.get(span_id):
-            try:
-                self._gather(run, span, span_id)
-            except Exception:
-                run.unseen = True
-                raise
-            finally:
-                run.members[span_id] = False
+    def _join(self, trace: Trace, run: Run, span: Span) -> None:
+        span_id, attributes = id_of(span), span.attributes
+        said = attributes.get(names.GEN_AI_OPERATION) if attributes else None
+        if self._registry.join(trace, run, span_id, said if isinstance(said, str) else None):
+            _note_in_flight(run, span_id)
 
     def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
         """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
-        attributes = plain(span.attributes)
-        kept = run.kept.pop(span_id, None)
-        if kept is not None and span.dropped_attributes:
-            attributes = {**kept, **attributes}
-        in_flight = _in_flight(run, span_id)
-        if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
-            worth = glance(attributes)
-            if worth is not Glance.MATTERS:
-                run.makes_a_run = run.makes_a_run or worth is Glance.MAKES_A_RUN
-                if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
-                    run.sketches.append(sketch(span, span_id, attributes))
-                else:
-                    run.unseen = True
-                return
-        run.add(self._read(span, attributes, in_flight), limit=self._registry.limits.steps)
+        try:
+            attributes = plain(span.attributes)
+            said = run.open[span_id]
+            if said is not None and names.GEN_AI_OPERATION not in attributes:
+                attributes[names.GEN_AI_OPERATION] = said
+            in_flight = _in_flight(run, span_id)
+            if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
+                worth = glance(attributes)
+                if worth is not Glance.MATTERS:
+                    run.makes_a_run = run.makes_a_run or worth is Glance.MAKES_A_RUN
+                    if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
+                        run.sketches.append(sketch(span, span_id, attributes))
+                    else:
+                        run.unseen = True
+                    return
+            run.add(self._read(span, attributes, in_flight), limit=self._registry.limits.steps)
+        except Exception:
+            run.unseen = True
+            raise
+        finally:
+            run.open.pop(span_id, None)
 
     def _read(
         self, span: ReadableSpan, attributes: Mapping[str, Any], in_flight: str, *, ended_at: int | None = None
@@ -206,11 +207,10 @@ class FailureSpanProcessor(SpanProcessor):
     def _finish(self, span: Span, ended_at: int) -> None:
         """Classify the run of a root that is about to end, and write the verdict."""
         span_id = id_of(span)
-        self._ending.add(span_id)
-        run = self._registry.of(span_id)
+        run = self._registry.root(span_id)
         if run is None:
-            self._spans_late += 1
             return
+        self._ending.add(span_id)
         try:
             self._conclude(run, span, ended_at)
         except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
@@ -218,10 +218,8 @@ class FailureSpanProcessor(SpanProcessor):
             self._faults.note("end of a run", error)
 
     def _conclude(self, run: Run, span: Span, ended_at: int) -> None:
-        attributes = plain(span.attributes)
-        kept = run.kept.pop(run.root_id, None)
-        if kept is not None and span.dropped_attributes:
-            attributes = {**kept, **attributes}
+        present = plain(span.attributes)
+        attributes = {**run.at_start, **present} if span.dropped_attributes else present
         root = self._read(span, attributes, _in_flight(run, run.root_id), ended_at=ended_at)
         readings = [*run.readings, root]
         if not run.makes_a_run and not conventions.is_run(readings):
@@ -232,7 +230,7 @@ class FailureSpanProcessor(SpanProcessor):
         verdict = self._verdict(run, readings)
         if not self._registry.classify(run):
             return
-        written = stamp.fitting(stamp.attributes(verdict), attributes, _attribute_limit(span))
+        written = stamp.fitting(stamp.attributes(verdict), present, _attribute_limit(span))
         if written:
             span.set_attributes(written)
         else:
@@ -242,7 +240,7 @@ class FailureSpanProcessor(SpanProcessor):
         handle = handle_of(run.root_id)
         told = Declared() if handle is None else handle.told
         contract = self._contract_of(run, readings, handle)
-        root_id, is_incomplete, is_unseen = hex_id(run.root_id), run.is_open_below, run.unseen
+        root_id, is_incomplete, is_unseen = hex_id(run.root_id), bool(run.open), run.unseen
         token = _CALLING_OUT.set(True)
         try:
             facts = conventions.facts(
@@ -278,15 +276,8 @@ def _needs_all(readings: Sequence[Reading], root: Reading) -> bool:
     return outputs > 1 or (outputs == 1 and root.output is None)
 
 
-def _note_start(run: Run, span: Span, span_id: int) -> None:
-    """Remember what cannot be seen as the span ends.
-
-    That is what the SDK's attribute limit could take away before, and an exception that was in flight already: a
-    fallback inside `except`, say.
-    """
-    attributes = plain(span.attributes)
-    if attributes:
-        run.kept[span_id] = attributes
+def _note_in_flight(run: Run, span_id: int) -> None:
+    """Remember an exception that was in flight already as a span started: a fallback inside `except`, say."""
     error = sys.exc_info()[1]
     if error is not None:
         run.in_flight[span_id] = id(error)

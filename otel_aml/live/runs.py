@@ -40,42 +40,46 @@ class Run:
     """One open run, and what its ended spans said.
 
     Args:
+        trace_id: Its trace.
         root_id: Span id of its root.
         is_settled: It is known to be one of an agent; a nested agent is then a part of it.
         in_case: `case()` opened it.
-        seen_at: When something last started in it, nanoseconds since the epoch, as far as that was looked up.
+        seen_at: When it started, or was last found in use, nanoseconds since the epoch.
     """
 
     __slots__ = (
+        "at_start",
         "in_case",
         "in_flight",
+        "is_closed",
         "is_settled",
         "is_troubled",
         "is_used",
-        "kept",
         "makes_a_run",
-        "members",
+        "open",
         "readings",
+        "registered",
         "root_id",
         "seen_at",
         "sketches",
+        "trace_id",
         "unseen",
     )
 
-    def __init__(self, root_id: int, *, is_settled: bool, in_case: bool, seen_at: int) -> None:
+    def __init__(self, trace_id: int, root_id: int, *, is_settled: bool, in_case: bool, seen_at: int) -> None:
+        self.trace_id = trace_id
         self.root_id = root_id
         self.is_settled = is_settled
         self.in_case = in_case
         self.seen_at = seen_at
-        self.is_used = False
-        self.members: dict[int, bool] = {}
+        self.at_start: dict[str, Any] = {}
+        self.open: dict[int, str | None] = {}
+        self.registered: list[int] = []
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []
-        self.makes_a_run = in_case
-        self.is_troubled = False
         self.in_flight: dict[int, int] = {}
-        self.kept: dict[int, dict[str, Any]] = {}
-        self.unseen = False
+        self.makes_a_run = in_case
+        self.is_used = self.is_troubled = self.is_closed = self.unseen = False
 
     def add(self, reading: Reading, *, limit: int) -> None:
         """Keep what a span said, within the limit; failed ones up to twice the limit."""
@@ -87,14 +91,31 @@ class Run:
         else:
             self.unseen = True
 
-    @property
-    def is_open_below(self) -> bool:
-        """Whether a span below the root has not ended."""
-        return True in self.members.values()
+
+class Trace:
+    """The open runs of one trace: nearly always one, and then all its spans belong to it.
+
+    Args:
+        first: The run that opened first; None once that has ended.
+        by_span: From the moment on that a second run opens, the run of each span that starts. A span that is not
+            here started while the first run was alone, so it cannot stand below another.
+        runs: How many are open.
+    """
+
+    __slots__ = ("by_span", "first", "runs")
+
+    def __init__(self, first: Run) -> None:
+        self.first: Run | None = first
+        self.by_span: dict[int, Run] | None = None
+        self.runs = 1
+
+    def run_of(self, span_id: int) -> Run | None:
+        """Find the run of a span that started."""
+        return self.first if self.by_span is None else self.by_span.get(span_id, self.first)
 
 
 class Registry:
-    """Open runs, by the id of any of their spans. Dictionary operations are atomic; opening and closing lock.
+    """Open runs, by trace. Looking up needs no lock: dictionary operations are atomic; opening and closing take one.
 
     At any time `started == classified + sum(dropped.values()) + len(self)`, exactly. What turns out to be no run of an
     agent was never started.
@@ -105,16 +126,16 @@ class Registry:
         self.started = 0
         self.classified = 0
         self.dropped: dict[str, int] = dict.fromkeys(("evicted", "expired", "forked", "shutdown", "fault"), 0)
+        self.traces: dict[int, Trace] = {}
         self._runs: OrderedDict[int, Run] = OrderedDict()
-        self._by_span: dict[int, Run] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._runs)
 
-    def of(self, span_id: int) -> Run | None:
-        """Find the run of a span; None if it has none, or has it no longer."""
-        return self._by_span.get(span_id)
+    def root(self, span_id: int) -> Run | None:
+        """Find the run of which a span is the root."""
+        return self._runs.get(span_id)
 
     def open(self, run: Run) -> None:
         """Take up a run, and drop those beyond the limits."""
@@ -122,15 +143,33 @@ class Registry:
             self._make_room(run.seen_at)
             self.started += 1
             self._runs[run.root_id] = run
-            self._by_span[run.root_id] = run
+            trace = self.traces.get(run.trace_id)
+            if trace is None:
+                self.traces[run.trace_id] = Trace(run)
+                return
+            trace.runs += 1
+            by_span = {} if trace.by_span is None else trace.by_span
+            by_span[run.root_id] = run
+            trace.by_span = by_span
 
-    def join(self, run: Run, span_id: int) -> None:
-        """Make a span a part of a run that is open."""
-        run.members[span_id] = run.is_used = True
-        self._by_span[span_id] = run
-        if run.root_id not in self._runs:
-            # It ended on another thread in between: nothing would take this entry away later.
-            self._by_span.pop(span_id, None)
+    def join(self, trace: Trace, run: Run, span_id: int, said: str | None) -> bool:
+        """Make a span a part of a run; False if the run has no room for it.
+
+        Args:
+            trace: The trace of both.
+            run: The run.
+            span_id: The span, which has just started.
+            said: What it said at its start that it does, if it did.
+        """
+        if run.is_closed or len(run.open) >= self.limits.steps:
+            run.unseen = True
+            return False
+        run.open[span_id] = said
+        run.is_used = True
+        if trace.by_span is not None:
+            trace.by_span[span_id] = run
+            run.registered.append(span_id)
+        return True
 
     def classify(self, run: Run) -> bool:
         """Take out a run that has its verdict; False if it was dropped before."""
@@ -171,11 +210,9 @@ class Registry:
                 self._runs.move_to_end(oldest.root_id)
             elif oldest.seen_at < oldest_allowed:
                 self._drop(oldest, "expired")
-            elif is_full:
-                break
             else:
-                return
-        if is_full and len(self._runs) >= self.limits.runs:
+                break
+        if len(self._runs) >= self.limits.runs:
             self._drop(next(iter(self._runs.values())), "evicted")
 
     def _drop(self, run: Run, reason: str) -> None:
@@ -184,7 +221,16 @@ class Registry:
     def _remove(self, run: Run) -> bool:
         if self._runs.pop(run.root_id, None) is None:
             return False
-        self._by_span.pop(run.root_id, None)
-        for span_id in tuple(run.members):
-            self._by_span.pop(span_id, None)
+        run.is_closed = True
+        run.open.clear()
+        trace = self.traces[run.trace_id]
+        trace.runs -= 1
+        if trace.runs == 0:
+            del self.traces[run.trace_id]
+            return True
+        if trace.first is run:
+            trace.first = None
+        if trace.by_span is not None:
+            for span_id in (run.root_id, *run.registered):
+                trace.by_span.pop(span_id, None)
         return True

@@ -20,6 +20,7 @@ _SUPERSEDED: Final = ":superseded"
 _RECOVERED: Final = ":recovered"
 _NO_ANSWER: Final = "no_answer"
 _NOT_TOLD: Final = "not told"
+_ENDINGS: Final = {FailureClass.CANCELLED: Ending.CANCELLED, FailureClass.UNCLASSIFIED: Ending.BROKEN}
 _MISS: Final = FAILURES.index(FailureClass.RETRIEVAL_MISS)
 _POLLUTION: Final = FAILURES.index(FailureClass.CONTEXT_POLLUTION)
 
@@ -126,7 +127,7 @@ def weigh(
     verdict = conclude(tuple(answers), facts if online is None else _as_seen_live(facts, online))
     if online is not None and online.failure_class is verdict.failure_class:
         verdict = replace(verdict, outcome=_outcome(verdict.outcome, online.outcome))
-    return Weighed(verdict, tuple(decided_by), _who(verdict, decided_by, facts, online))
+    return Weighed(verdict, tuple(decided_by), _who(verdict, decided_by, facts))
 
 
 def _ask_judge(answers: list[Answer], decided_by: list[str], facts: Facts, labelled: Mapping[str, str]) -> None:
@@ -170,13 +171,13 @@ def _outcome(replayed: Outcome, written: str) -> Outcome:
     return replayed if live is Outcome.NONE else live
 
 
-def _who(verdict: Verdict, decided_by: list[str], facts: Facts, online: Online | None) -> str:
+def _who(verdict: Verdict, decided_by: list[str], facts: Facts) -> str:
     if verdict.failure_class in FAILURES:
         return decided_by[FAILURES.index(verdict.failure_class)]
-    if online is not None and online.failure_class is verdict.failure_class:
-        was_seen = (verdict.failure_class is FailureClass.CANCELLED) == (facts.ending is Ending.CANCELLED)
-        return REPLAY if was_seen and REPLAY in decided_by else ONLINE
-    return REPLAY
+    ending = _ENDINGS.get(verdict.failure_class)
+    if ending is not None:
+        return REPLAY if facts.ending is ending else ONLINE
+    return ONLINE if set(decided_by) <= {ONLINE, ""} and ONLINE in decided_by else REPLAY
 
 
 def _texts(value: Any) -> tuple[str, ...] | None:

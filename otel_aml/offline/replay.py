@@ -9,7 +9,6 @@ from otel_aml import conventions
 from otel_aml.conventions import NOTHING_DECLARED, Contract, Declared
 from otel_aml.core.facts import Facts
 from otel_aml.core.folding import fold_id, fold_label
-from otel_aml.core.steps import Kind
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.offline.clocks import aligned
 from otel_aml.offline.online import Online, Weighed, read_online, weigh
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 GOLD: Final = "gold"
 JUDGE: Final = "judge"
-_NO_NOTES: Final = Declared(needed_notes=())
-"""Keeps what was retrieved whole: which notes are needed may be said later."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +38,6 @@ class RunRecord:
         facts: What the replay knows, and what labels say.
         online: The verdict that it got live.
         labelled: By check, who gave the label that it rests on.
-        hides_documents: A retrieval answered without telling what it found.
         seen_only_live: The call that was blamed live shows no error once exported.
         error_spans: How many of its spans are in error: what a naive count would call failures.
     """
@@ -58,13 +54,11 @@ class RunRecord:
     facts: Facts = field(default_factory=Facts)
     online: Online | None = None
     labelled: Mapping[str, str] = field(default_factory=dict[str, str])
-    hides_documents: bool = False
     seen_only_live: bool = False
 
     def weighed(self) -> Weighed:
         """Draw its verdict."""
-        facts = _without_guess(self.facts) if self.hides_documents else self.facts
-        return weigh(facts, self.online, self.labelled, seen_only_live=self.seen_only_live)
+        return weigh(self.facts, self.online, self.labelled, seen_only_live=self.seen_only_live)
 
 
 def records(trace: Trace, contract: Contract | None = None) -> Iterator[RunRecord]:
@@ -103,12 +97,6 @@ def labelled(record: RunRecord, label: Label) -> RunRecord:
     return replace(record, facts=facts, labelled=given)
 
 
-def _without_guess(facts: Facts) -> Facts:
-    """Leave it open whether a note was missed where a retrieval does not tell what it found."""
-    found, needed = facts.retrieved_ids or frozenset(), facts.needed_notes or ()
-    return facts if all(alternatives & found for alternatives in needed) else replace(facts, retrieved_ids=None)
-
-
 def _record(
     run: RunSpans,
     readings: list[Reading],
@@ -127,7 +115,6 @@ def _record(
         readings,
         run.root_id,
         contract=applies,
-        told=_NO_NOTES,
         incomplete=run.incomplete or _stayed_incomplete(root, run.spans, online),
         unseen=unseen,
     )
@@ -141,9 +128,8 @@ def _record(
         ended_ns=None if root is None else root.ended_at,
         synthetic=synthetic or declared.synthetic,
         error_spans=sum(span.status is Status.ERROR for span in run.spans),
-        facts=replace(facts, needed_notes=_needed(declared if applies is None else declared.over(applies.declared()))),
+        facts=facts,
         online=online,
-        hides_documents=any(map(_hides_documents, readings)),
         seen_only_live=_is_seen_only_live(readings, online),
     )
 
@@ -153,16 +139,6 @@ def _declared(readings: Iterable[Reading]) -> Declared:
     for reading in readings:
         merged = merged.over(reading.declared)
     return merged
-
-
-def _needed(declared: Declared) -> tuple[frozenset[str], ...] | None:
-    if declared.needed_notes is None:
-        return None
-    return tuple(frozenset(map(fold_id, alternatives)) for alternatives in declared.needed_notes)
-
-
-def _hides_documents(reading: Reading) -> bool:
-    return reading.step.kind is Kind.RETRIEVER and reading.documents is None and reading.step.incident is None
 
 
 def _is_seen_only_live(readings: Iterable[Reading], online: Online | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import duckdb
 
 from otel_aml.core.taxonomy import OTHER_VALUES, TAXONOMY
-from otel_aml.errors import InputError
+from otel_aml.errors import ConfigurationError, InputError
 from otel_aml.offline.lines import LINE_BYTES
 from otel_aml.offline.problems import Problem, Read
 from otel_aml.offline.sql import query
+from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event, SpanRecord, Status
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from otel_aml.offline.lines import Chunk
 
 MEMORY_LIMIT: Final = "2GB"
+MEMORY_VARIABLE: Final = "OTEL_AML_MEMORY_LIMIT"
 PAUSED: Final = "paused"
 """The row of runs that wait for a person and have not failed."""
 SPAN_PARTS: Final = 10_000
@@ -32,6 +35,12 @@ LINE_PARTS: Final = 1_000_000
 """How many resources, scopes or spans one line may have."""
 TRACE_SPANS: Final = 200_000
 """How many spans of one trace are looked at."""
+_NAMES: Final = (
+    "^(?:"
+    + "|".join(sorted({value.replace(".", r"\.") for name, value in vars(names).items() if name.isupper()}))
+    + r")(?:\.|$)"
+)
+"""Matches what the vocabularies read: one of their names, or what stands below it (`retrieval.documents.0...`)."""
 _BATCH: Final = 500
 _ZST_BATCH: Final = 16
 _LF: Final = "\\n"
@@ -193,17 +202,28 @@ class Store:
     """One database in memory, from where it can be saved.
 
     Args:
-        memory_limit: What DuckDB's buffers may take; beyond it goes to a temporary folder.
+        memory_limit: What DuckDB's buffers may take, like `4GB`; beyond it goes to a temporary folder. Without it the
+            environment variable `OTEL_AML_MEMORY_LIMIT` decides, else it is 2 GB.
+
+    Raises:
+        ConfigurationError: The limit is none.
     """
 
-    def __init__(self, *, memory_limit: str = MEMORY_LIMIT) -> None:
+    def __init__(self, *, memory_limit: str | None = None) -> None:
+        limit = memory_limit or os.environ.get(MEMORY_VARIABLE) or MEMORY_LIMIT
         self._spill = Path(tempfile.mkdtemp(prefix="otel-aml-"))
         settings: dict[str, str | bool | int | float | list[str]] = {
             **_SETTINGS,
-            "memory_limit": memory_limit,
+            "memory_limit": limit,
             "temp_directory": str(self._spill),
         }
-        self._connection = duckdb.connect(":memory:", config=settings)
+        try:
+            self._connection = duckdb.connect(":memory:", config=settings)
+        except duckdb.Error as error:
+            shutil.rmtree(self._spill, ignore_errors=True)
+            raise ConfigurationError(
+                f"{limit!r} is no memory limit; give {MEMORY_VARIABLE} a value like 4GB"
+            ) from error
         for name in _DEFINITIONS:
             self._connection.execute(query(name))
         self._writer = self._connection.cursor()
@@ -214,8 +234,13 @@ class Store:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, _: type[BaseException] | None, error: BaseException | None, __: object) -> None:
         self.close()
+        if isinstance(error, duckdb.OutOfMemoryException | duckdb.IOException):
+            raise InputError(
+                f"the data do not fit into memory and the temporary folder ({_first_line(error)}); "
+                f"give fewer files, or set {MEMORY_VARIABLE} to more than {MEMORY_LIMIT}"
+            ) from error
 
     def close(self) -> None:
         """Close the database and remove what it had spilled."""
@@ -243,7 +268,7 @@ class Store:
         """Go through the traces in the order of their ids, in bounded memory."""
         cursor = self._connection.cursor()
         try:
-            cursor.execute(query("load/replay"))
+            cursor.execute(query("load/replay"), {"names": _NAMES})
             trace_id, spans, dropped = "", list[StoredSpan](), 0
             while rows := cursor.fetchmany(_BATCH):
                 for row in rows:
@@ -414,8 +439,8 @@ def _stored_span(row: Sequence[Any]) -> StoredSpan:
         ended_ns,
         status,
         status_message,
-        attributes,
         dropped_attributes,
+        attributes,
         events,
         process,
         synthetic,

@@ -356,7 +356,8 @@ def test_what_the_app_said_of_its_step_counts(failure_class, retriable, incident
     for more in ({}, {"error": "boom"}):
         step = ended({**attributes, names.ERROR_TYPE: "Down"}, **more)
         assert (step.incident.sort, step.incident.about, step.incident.retriable) == incident
-        assert (step.kind, step.step_id, step.incident.error_type) == (Kind.TOOL, "screening", "Down")
+        assert (step.kind, step.step_id, step.incident.error_type) == (Kind.STEP, "screening", "Down")
+        assert step.incident.noted
     assert ended(attributes).incident.error_type == failure_class
 
 

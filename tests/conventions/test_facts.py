@@ -194,7 +194,9 @@ RETRIEVED = [
     pytest.param([retrieval("a")], {}, None, "a", id="ids not recorded"),
     pytest.param([retrieval("a", "n1"), retrieval("b", ended_at=20)], {}, {"n1"}, "b", id="one hidden, none needed"),
     pytest.param([retrieval("a", "n1"), retrieval("b", ended_at=20)], {"n1"}, {"n1"}, "b", id="one hidden, all found"),
-    pytest.param([retrieval("a", "n1"), retrieval("b", ended_at=20)], {"n2"}, None, "b", id="it may be in the hidden"),
+    pytest.param(
+        [retrieval("a", "n1"), retrieval("b", ended_at=20)], {"n2"}, {"n1"}, "b", id="one hidden, one missing"
+    ),
     pytest.param([retrieval("a", "n1"), retrieval("b", error="x", ended_at=20)], {"n2"}, {"n1"}, "b", id="one failed"),
     pytest.param([span("a", "r", TOOL)], {}, None, "r", id="a tool is no retriever"),
 ]
@@ -202,9 +204,23 @@ RETRIEVED = [
 
 @pytest.mark.parametrize(("spans", "needed", "found", "span_id"), RETRIEVED)
 def test_what_was_retrieved_is_joined(spans, needed, found, span_id):
-    """Unknown where the needed note may be among what is hidden."""
+    """What is hidden is noted beside: the needed note may be among it."""
     known = of(span("r"), *spans, told=Declared(needed_notes=tuple(frozenset({each}) for each in needed)))
     assert (known.retrieved_ids, known.retrieval_span_id) == (found, span_id)
+
+
+@pytest.mark.parametrize(
+    ("spans", "hides"),
+    [
+        pytest.param([retrieval("a", "n1")], False, id="all told"),
+        pytest.param([retrieval("a", "n1"), retrieval("b")], True, id="one hidden"),
+        pytest.param([retrieval("a", "n1"), retrieval("b", error="x")], False, id="one failed"),
+        pytest.param([span("a", "r", TOOL)], False, id="no retrieval"),
+    ],
+)
+def test_a_retrieval_that_does_not_tell_what_it_found_is_noted(spans, hides):
+    assert of(span("r"), *spans).hides_documents is hides
+    assert not of(span("r"), *spans, told=Declared(retrieved_ids=frozenset({"n1"}))).hides_documents
 
 
 def test_the_app_may_say_what_was_retrieved():

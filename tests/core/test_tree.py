@@ -64,6 +64,18 @@ ANSWERS = [
     pytest.param(MISSED, Facts(needed_notes=NOTE, retrieved_ids=ids("n-1b", "n-2")), "clear", id="an alternative"),
     pytest.param(MISSED, Facts(needed_notes=NOTE, retrieved_ids=ids("n-1", "n-1b")), "fired", id="one is missing"),
     pytest.param(MISSED, Facts(needed_notes=NOTE, retrieved_ids=ids()), "fired", id="nothing was found"),
+    pytest.param(
+        MISSED,
+        Facts(needed_notes=NOTE, retrieved_ids=ids("n-1"), hides_documents=True),
+        "unchecked",
+        id="may be hidden",
+    ),
+    pytest.param(
+        MISSED,
+        Facts(needed_notes=NOTE, retrieved_ids=ids("n-1", "n-2"), hides_documents=True),
+        "clear",
+        id="found anyway",
+    ),
     pytest.param(MISSED, Facts(needed_notes=(), retrieved_ids=ids()), "clear", id="no note is needed"),
     pytest.param(IGNORED, Facts(needed_notes=NOTE, retrieved_ids=ids("n-1", "n-2")), "unchecked", id="judge not asked"),
     pytest.param(IGNORED, Facts(context_used=False), "unchecked", id="judge asked, need unknown"),
@@ -352,6 +364,7 @@ UNKNOWN = {
     "typology": None,
     "gold_typology": None,
     "calls_known": False,
+    "hides_documents": True,
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from building import failed, step
 
-from otel_aml.core.steps import Kind
+from otel_aml.core.steps import Incident, Kind, Sort
 from otel_aml.core.tries import NEVER, Group, Tries, group_of
 
 BAD = failed("ValueError")
@@ -151,3 +151,23 @@ def test_a_step_that_is_no_call_has_no_attempts():
     """A graph node may be passed often."""
     node = bad("a", 0, 1, kind=Kind.STEP)
     assert Tries([node, bad("b", 2, 3, kind=Kind.STEP)]).attempts(node, arguments=None) == 0
+
+
+def test_a_plain_step_whose_error_the_app_noted_is_a_call():
+    """Its later passes under the same name are tries of it, also those that went well and say nothing."""
+    noted = step("a", 0, 1, Kind.STEP, incident=Incident(sort=Sort.FAILED, noted=True))
+    again, other = step("b", 2, 3, Kind.STEP), step("c", 4, 5, Kind.STEP, name="other")
+    tries = Tries([noted, again, other])
+    assert tries.good_at(group_of(noted), arguments=None, after=1) == 2
+    assert tries.attempts(noted, arguments=None) == 1
+    assert tries.good_at(group_of(other), arguments=None, after=0) == NEVER
+
+
+def test_an_accepted_call_ran_whatever_became_of_it():
+    """Rejected arguments are replaced by arguments that were accepted, though the call was cut or failed then."""
+    rejected = step("a", 0, 1, incident=Incident(sort=Sort.REJECTED))
+    asked = step("b", 2, 3, asked_again=True)
+    failed = bad("c", 4, 5)
+    tries = Tries([rejected, asked, failed])
+    assert tries.accepted_at(group_of(rejected), after=0) == 4
+    assert tries.accepted_at(group_of(rejected), after=5) == NEVER

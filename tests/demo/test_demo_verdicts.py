@@ -5,19 +5,18 @@ from collections import defaultdict
 import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from otel_aml import conventions
-from otel_aml.conventions import Declared
-from otel_aml.conventions.aml import each_needed
-from otel_aml.core.taxonomy import FAILURES
-from otel_aml.core.tree import State, classify
-from otel_aml.demo import CONTRACT, DEFAULT_CASES, DEFAULT_SEED, run_demo, truth
-from otel_aml.spans.sdk import record
+from otel_aml.core.taxonomy import FailureClass
+from otel_aml.demo import DEFAULT_CASES, DEFAULT_SEED, run_demo, truth, write_demo
+from otel_aml.offline import reports
+from otel_aml.offline.analysis import Given, analysed
 
 DECIDED_WITHOUT_CONTENT = {
     "tool_failure",
     "tool_failure:recovered",
     "format_violation",
+    "format_violation:recovered",
     "hallucination",
+    "hallucination:superseded",
     "retrieval_miss",
 }
 
@@ -37,54 +36,47 @@ def root_of(spans):
     return root
 
 
-def merged(spans, gold, context_used):
-    """Merge the online verdict with a replay that knows the labels: a check that was decided beats one that was not."""
-    online = root_of(spans).attributes
-    (run,) = conventions.runs([record(span) for span in spans])
-    told = Declared(
-        evidence_ids=frozenset(gold["evidence_ids"]),
-        needed_notes=each_needed(gold.get("doc_ids")),
-        gold_typology=gold["typology"],
-        context_used=context_used,
-    )
-    readings = [conventions.read(span, CONTRACT) for span in run.spans]
-    replay = classify(conventions.facts(readings, run.root_id, contract=CONTRACT, told=told))
-    known = {*replay.findings, *online["failure.findings"]}
-    findings = []
-    for failure_class, answer in zip(FAILURES, replay.answers, strict=True):
-        was_fired = failure_class in online["failure.findings"]
-        if answer.state is State.FIRED or (answer.state is State.UNCHECKED and was_fired):
-            findings.append(str(failure_class))
-        findings += [note for note in (f"{failure_class}:recovered", f"{failure_class}:superseded") if note in known]
-    standing = next((found for found in findings if ":" not in found), None)
-    return standing or online["failure.class"], tuple(findings), online.get("failure.paused", False)
+def reported(folder, seed, cases):
+    """Run the demo into files, and read them back as an analyst would; give its result and the runs by case id."""
+    result = write_demo(folder, seed=seed, cases=cases)
+    given = Given(files=[str(folder / "traces.jsonl")], gold=folder / "gold.jsonl", judged=folder / "judged.jsonl")
+    with analysed(given) as analysis:
+        return result, {run.case_id: run for run in reports.runs(analysis)}
 
 
-def disagreements(seed, cases):
-    result, spans = demo_of(seed, cases)
-    judged = {line["case_id"]: line["context_used"] for line in result.judged}
-    for run in result.runs:
-        case_id, expected = run.demo_case.case_id, truth(run.demo_case)
-        found = merged(spans[case_id], run.gold, judged.get(case_id))
-        if found != (expected.failure_class, expected.findings, expected.paused):
-            yield case_id, run.demo_case.plan, found, expected
+def disagreements(folder, seed, cases):
+    result, runs = reported(folder, seed, cases)
+    assert len(runs) == len(result.runs)
+    for case in result.runs:
+        expected, run = truth(case.demo_case), runs[case.demo_case.case_id]
+        found = (run.failure_class, tuple(run.findings), run.paused, bool(run.recovered))
+        if found != (expected.failure_class, expected.findings, expected.paused, expected.recovered):
+            yield case.demo_case.case_id, case.demo_case.plan, found, expected
 
 
 @pytest.mark.parametrize("seed", range(1_000, 1_050))
-def test_verdicts_equal_the_truth_for_unseen_seeds(seed):
+def test_verdicts_equal_the_truth_for_unseen_seeds(tmp_path, seed):
     """Fifty seeds that no one has looked at: not one run may be named wrongly."""
-    assert list(disagreements(seed, 60)) == []
+    assert list(disagreements(tmp_path, seed, 60)) == []
 
 
-def test_verdicts_equal_the_truth_in_the_default_demo():
+def test_verdicts_equal_the_truth_in_the_default_demo(tmp_path):
     """What `otel-aml demo` shows is right."""
-    assert list(disagreements(DEFAULT_SEED, DEFAULT_CASES)) == []
+    assert list(disagreements(tmp_path, DEFAULT_SEED, DEFAULT_CASES)) == []
+
+
+def test_the_default_demo_shows_all_there_is(tmp_path):
+    """All nine values, a paused run and recovered errors."""
+    _, runs = reported(tmp_path, DEFAULT_SEED, DEFAULT_CASES)
+    assert {run.failure_class for run in runs.values()} == set(FailureClass)
+    assert any(run.paused for run in runs.values())
+    assert any(run.recovered for run in runs.values())
 
 
 @pytest.mark.parametrize("cases", [1, 2, 5])
-def test_verdicts_equal_the_truth_in_a_tiny_demo(cases):
+def test_verdicts_equal_the_truth_in_a_tiny_demo(tmp_path, cases):
     """Where every fault meets every other."""
-    assert not [found for seed in range(10) for found in disagreements(seed, cases)]
+    assert not [found for seed in range(6) for found in disagreements(tmp_path, seed, cases)]
 
 
 @pytest.mark.parametrize("seed", [7, 8])

@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -30,7 +31,7 @@ def traces(tmp_path):
     """Four runs: good, failed, an invented citation, a long answer."""
     invented = good(3, **case(3, cited=("TX-1", "TX-9")))
     long = good(4, **{"input.value": "x" * 2_000})
-    return write(tmp_path / "a.jsonl", *map(lambda spans: line(*spans), (good(1), failed(2), invented, long)))
+    return write(tmp_path / "a.jsonl", *(line(*spans) for spans in (good(1), failed(2), invented, long)))
 
 
 @pytest.fixture
@@ -71,7 +72,7 @@ class TestStores:
 
     def test_the_problems_of_its_making_are_kept(self, tmp_path, traces, name):
         """What was not read is part of the answer."""
-        with open(traces, "a", encoding="utf-8") as file:
+        with Path(traces).open("a", encoding="utf-8") as file:
             file.write("nonsense\n")
         ingest(Given(files=[traces]), tmp_path / name, keep_text=False, replace=False)
         with analysed(Given(files=[str(tmp_path / name)])) as analysis:
@@ -189,5 +190,3 @@ def test_evidence_of_another_version_is_refused(text):
     """Half of it would be worse than none."""
     with pytest.raises(InputError, match="another version"):
         evidence.read(text)
-
-

@@ -12,6 +12,14 @@ from otel_aml.offline.loading import load
 from otel_aml.offline.store import Store
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _all_names():
+    """Look at every attribute, not only at those that a vocabulary reads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store, "_NAMES", "")
+        yield
+
+
 def loaded(*paths):
     """Load files: the counts, the problems as (line, reason), and the spans by trace and id."""
     with Store() as opened:
@@ -47,7 +55,10 @@ class TestIds:
         path = write(
             tmp_path / "a.jsonl",
             line(span(1, 1) | {"traceId": "00160000000000000000000000ABCDEF", "spanId": "00000000000000A1"}),
-            line(span(1, 2) | {"traceId": "ABYAAAAAAAAAAAAAAKvN7w==", "spanId": "AAAAAAAAAAM=", "parentSpanId": "AAAAAAAAAKE="}),
+            line(
+                span(1, 2)
+                | {"traceId": "ABYAAAAAAAAAAAAAAKvN7w==", "spanId": "AAAAAAAAAAM=", "parentSpanId": "AAAAAAAAAKE="}
+            ),
         )
         found = loaded(path)[2]
         trace = "00160000000000000000000000abcdef"
@@ -82,7 +93,9 @@ def test_status_is_read_in_each_spelling(tmp_path, code, status):
     assert one(tmp_path, status={"code": code, "message": "m"}).status == status
 
 
-@pytest.mark.parametrize(("kind", "client", "server"), [(3, True, False), ("SPAN_KIND_SERVER", False, True), (0, False, False)])
+@pytest.mark.parametrize(
+    ("kind", "client", "server"), [(3, True, False), ("SPAN_KIND_SERVER", False, True), (0, False, False)]
+)
 def test_kind_is_read_in_each_spelling(tmp_path, kind, client, server):
     """Numbers and names occur in files."""
     found = one(tmp_path, kind=kind)
@@ -108,7 +121,9 @@ VALUES = [
     pytest.param({}, None, id="empty"),
     pytest.param(None, None, id="missing"),
     pytest.param({"arrayValue": {}}, "[]", id="empty array"),
-    pytest.param({"arrayValue": {"values": [{"stringValue": 'a]}}"{}'}, {"intValue": "5"}]}}, '["a]}}\\"{}",5]', id="array"),
+    pytest.param(
+        {"arrayValue": {"values": [{"stringValue": 'a]}}"{}'}, {"intValue": "5"}]}}, '["a]}}\\"{}",5]', id="array"
+    ),
     pytest.param({"arrayValue": {"values": [{}, {"doubleValue": "NaN"}]}}, '[null,"NaN"]', id="array of odd values"),
     pytest.param({"kvlistValue": {"values": [{"key": "k"}]}}, '{"k":null}', id="a key without a value"),
     pytest.param({"futureValue": 1}, None, id="unknown"),
@@ -125,14 +140,25 @@ def test_values_become_texts(tmp_path, value, text):
 def test_a_bare_nan_costs_nothing(tmp_path):
     """Some encoders write the token, which is no JSON."""
     text = line(span(1, 1, attributes={"a": 1.25, "b": [1.25]})).replace("1.25", "NaN")
-    assert loaded(write(tmp_path / "a.jsonl", text))[2][trace_id(1), span_id(1)].attributes == {"a": "NaN", "b": '["NaN"]'}
+    assert loaded(write(tmp_path / "a.jsonl", text))[2][trace_id(1), span_id(1)].attributes == {
+        "a": "NaN",
+        "b": '["NaN"]',
+    }
 
 
 TEXTS = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ['{"key":"', "]}}", "}]}}", '{"stringValue":"x"}', "\\", '"', "e\u0301", "\U0001f468\u200d\U0001f469", "{}"]
 )
-PLAIN = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False) | TEXTS
-NESTED = st.recursive(PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=12)
+PLAIN = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+)
+NESTED = st.recursive(
+    PLAIN, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3), max_leaves=12
+)
 
 
 @settings(max_examples=30)
@@ -209,7 +235,11 @@ def test_an_unknown_field_does_not_matter(tmp_path):
 
 def test_the_old_name_of_scopes_is_read(tmp_path):
     """Files are kept longer than names."""
-    old = {"resourceSpans": [{"instrumentationLibrarySpans": [{"instrumentationLibrary": {"name": "old"}, "spans": [span(1, 1)]}]}]}
+    old = {
+        "resourceSpans": [
+            {"instrumentationLibrarySpans": [{"instrumentationLibrary": {"name": "old"}, "spans": [span(1, 1)]}]}
+        ]
+    }
     ((found,),) = (loaded(write(tmp_path / "a.jsonl", json.dumps(old)))[2].values(),)
     assert found.scope == "old"
 
@@ -224,14 +254,21 @@ def test_a_span_with_too_many_attributes_is_left_out(tmp_path, monkeypatch):
     assert "too many attributes" in problems[0][1]
 
 
-class TestCopies:
-    COPIES = [
-        pytest.param([{"endTimeUnixNano": "5"}, {"endTimeUnixNano": "9"}, {"endTimeUnixNano": "7"}], 1, id="the latest end"),
-        pytest.param([{"status": {}}, {"status": {"code": 2}}, {"status": {"code": 1}}], 1, id="then an error"),
-        pytest.param([{"attributes": pairs({"a": "1"})}, {"attributes": pairs({"a": "1", "b": "2"})}], 1, id="then more attributes"),
-        pytest.param([{"name": "b"}, {"name": "a"}], 1, id="then byte order"),
-    ]
+COPIES = [
+    pytest.param(
+        [{"endTimeUnixNano": "5"}, {"endTimeUnixNano": "9"}, {"endTimeUnixNano": "7"}], 1, id="the latest end"
+    ),
+    pytest.param([{"status": {}}, {"status": {"code": 2}}, {"status": {"code": 1}}], 1, id="then an error"),
+    pytest.param(
+        [{"attributes": pairs({"a": "1"})}, {"attributes": pairs({"a": "1", "b": "2"})}],
+        1,
+        id="then more attributes",
+    ),
+    pytest.param([{"name": "b"}, {"name": "a"}], 1, id="then byte order"),
+]
 
+
+class TestCopies:
     @pytest.mark.parametrize(("copies", "winner"), COPIES)
     def test_one_of_several_copies_stays(self, tmp_path, copies, winner):
         """Retries and fan-outs deliver twice; a count must not."""

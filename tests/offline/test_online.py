@@ -18,7 +18,9 @@ MERGED = [
     pytest.param(
         Facts(), live("hallucination", "hallucination"), "hallucination", "online", id="only the live run could check"
     ),
-    pytest.param(KNOWN, live("hallucination", "hallucination"), "pass", "replay", id="both decided, the later facts win"),
+    pytest.param(
+        KNOWN, live("hallucination", "hallucination"), "pass", "replay", id="both decided, the later facts win"
+    ),
     pytest.param(
         Facts(failed_calls=(TIMED_OUT,)), live("pass"), "tool_failure", "replay", id="an error that came after the root"
     ),

@@ -1,0 +1,273 @@
+import io
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from exports import case, failed, good, line, span, trace_id, write
+
+from otel_aml import __version__, cli
+from otel_aml.offline import analysis
+
+READ = ["files", "lines", "bad_lines", "spans", "invalid_spans", "duplicate_spans", "other_lines", "traces", "runs"]
+RUN = [
+    "trace_id",
+    "span_id",
+    "class",
+    "severity",
+    "findings",
+    "unchecked",
+    "recovered",
+    "first_span_id",
+    "paused",
+    "incomplete",
+    "path",
+    "outcome",
+    "coverage",
+    "case_id",
+    "online_class",
+    "decided_by",
+]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Run a command line in a folder of its own: its exit code, what it printed, what it said."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["otel-aml", *words])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        out, err = capsys.readouterr()
+        return SimpleNamespace(code=left.value.code or 0, out=out, err=err)
+
+    return command
+
+
+@pytest.fixture
+def traces(tmp_path):
+    return write(tmp_path / "traces.jsonl", line(*good(2)), line(*failed(1)))
+
+
+def strict(text):
+    def refuse(token):
+        raise AssertionError(token)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+class TestClassify:
+    def test_prints_one_object_for_programs(self, run, traces):
+        """The shape is the contract's, the runs are in order."""
+        done = run("classify", "--json", "traces.jsonl")
+        answer = strict(done.out)
+        assert (done.code, done.err) == (0, "")
+        assert list(answer) == ["read", "problems", "runs"]
+        assert list(answer["read"]) == READ
+        assert [list(each) for each in answer["runs"]] == [RUN, RUN]
+        assert [(each["trace_id"], each["class"]) for each in answer["runs"]] == [
+            (trace_id(1), "tool_failure"),
+            (trace_id(2), "pass"),
+        ]
+
+    def test_prints_a_run_a_line_for_people(self, run, traces):
+        """And says on stderr what was read."""
+        done = run("classify", "traces.jsonl")
+        assert [each.split()[2] for each in done.out.splitlines()] == ["tool_failure", "pass"]
+        assert done.err == "otel-aml: read 1 files, 2 lines, 4 spans, 2 traces, 2 runs; skipped nothing\n"
+
+    def test_takes_labels(self, run, traces, tmp_path):
+        """What came later counts."""
+        write(tmp_path / "gold.jsonl", json.dumps({"case_id": "C-2", "typology": "layering"}))
+        answer = strict(run("classify", "--json", "traces.jsonl", "--gold", "gold.jsonl").out)
+        assert answer["runs"][1]["class"] == "typology_misjudge"
+
+    def test_reads_standard_input(self, run, monkeypatch):
+        """A pipe is a file too."""
+        monkeypatch.setattr(
+            sys, "stdin", SimpleNamespace(buffer=io.BufferedReader(io.BytesIO(line(*good(1)).encode())))
+        )
+        assert strict(run("classify", "--json", "-").out)["read"]["runs"] == 1
+
+    def test_takes_names_that_begin_with_a_hyphen(self, run, traces, tmp_path):
+        """After the two hyphens a name is a name."""
+        (tmp_path / "traces.jsonl").rename(tmp_path / "-x.jsonl")
+        assert run("classify", "--json", "--", "-x.jsonl").code == 0
+
+
+class TestReport:
+    def test_prints_one_object_for_programs(self, run, traces):
+        """The shape is the contract's; what does not exist is null."""
+        answer = strict(run("report", "--json", "traces.jsonl").out)
+        assert list(answer) == ["read", "problems", "taxonomy", "recovery", "repair_order", "inflation"]
+        assert answer["inflation"] == {"first_failure": 1, "naive": 1}
+        assert answer["repair_order"] == [{"class": "tool_failure", "severity": "high", "runs": 1}]
+        assert answer["recovery"] == [{"path": "auto_retry", "outcome": "none", "runs": 1, "median_attempts": 0.0}]
+        assert answer["taxonomy"][0] == {
+            "class": "tool_failure",
+            "runs": 1,
+            "decided": 2,
+            "rate": 0.5,
+            "share": 1.0,
+            "severity": "high",
+            "weight": 3,
+            "findings": 1,
+            "recovered": 0,
+        }
+        assert {each["class"]: each["rate"] for each in answer["taxonomy"]}["typology_misjudge"] is None
+
+    def test_draws_tables_for_people(self, run, traces):
+        """With the words that explain the numbers."""
+        done = run("report", "traces.jsonl")
+        assert "tool_failure" in done.out
+        assert "50.0%" in done.out
+        assert "SYNTHETIC" not in done.out
+
+    def test_says_when_runs_were_made_up(self, run, tmp_path):
+        """A demo's numbers must not end in a slide."""
+        write(tmp_path / "a.jsonl", line(*good(1), resource={"aml.synthetic": True}))
+        assert run("report", "a.jsonl").out.startswith("SYNTHETIC DATA: 1 of these runs")
+
+
+class TestIngest:
+    @pytest.mark.parametrize("into", ["store.duckdb", "parquet"])
+    def test_makes_what_the_others_read(self, run, traces, into):
+        """Once, to ask often."""
+        done = run("ingest", "traces.jsonl", "--into", into)
+        assert (done.code, done.out) == (0, "")
+        assert "otel-aml report" in done.err
+        assert run("classify", "--json", into).out == run("classify", "--json", "traces.jsonl").out
+
+    def test_leaves_nothing_half_made(self, run, tmp_path):
+        """A store that is there is whole."""
+        write(tmp_path / "a.jsonl", "nonsense")
+        assert run("ingest", "a.jsonl", "--into", "store.duckdb").code == 2
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl"]
+
+
+class TestDemo:
+    def test_writes_its_files_and_reports(self, run, tmp_path):
+        """The first thing that people see."""
+        pytest.importorskip("opentelemetry.exporter.otlp.json.file")
+        done = run("demo", "--cases", "12", "--seed", "1", "--out", "demo")
+        assert done.code == 0
+        assert "SYNTHETIC DATA: 12" in done.out
+        assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
+            "gold.jsonl",
+            "judged.jsonl",
+            "traces.jsonl",
+        ]
+
+
+FAULTS = [
+    pytest.param(["classify", "absent.jsonl"], "no file", id="no such file"),
+    pytest.param(["report", "empty.jsonl"], "it is empty", id="an empty file"),
+    pytest.param(["report", "folder"], "holds no OTLP JSON files", id="a folder without files"),
+    pytest.param(["classify", "traces.jsonl", "--gold", "absent.jsonl"], "cannot be read", id="no such labels"),
+    pytest.param(["classify", "traces.jsonl", "--gold", "traces.jsonl"], "line 1", id="labels that are none"),
+    pytest.param(
+        ["classify", "traces.jsonl", "--contract", "traces.jsonl"], "no contract", id="a contract that is none"
+    ),
+    pytest.param(["ingest", "traces.jsonl", "--into", "folder"], "exists", id="a place that is taken"),
+]
+
+
+@pytest.mark.parametrize(("words", "said"), FAULTS)
+def test_a_fault_is_one_sentence_and_2(run, traces, tmp_path, words, said):
+    """What was found, and what to do; never a traceback."""
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "folder").mkdir()
+    done = run(*words)
+    assert (done.code, done.out) == (2, "")
+    assert said in done.err
+    assert done.err.startswith("otel-aml: ")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [["classify"], ["report", "--nonsense", "x"], ["nonsense"], ["ingest", "x"]])
+def test_wrong_usage_is_2(run, words):
+    """As everywhere."""
+    assert run(*words).code == 2
+
+
+def test_strict_refuses_what_was_skipped(run, tmp_path):
+    """The answer is printed all the same."""
+    write(tmp_path / "a.jsonl", line(*good(1)), "nonsense")
+    done = run("classify", "a.jsonl", "--strict")
+    assert (done.code, done.out.count("\n")) == (2, 1)
+    assert "a.jsonl:2: no valid JSON" in done.err
+    assert run("classify", "a.jsonl").code == 0
+
+
+def test_a_fault_of_ours_shows_no_traceback(run, traces, monkeypatch):
+    """Unless it is asked for."""
+
+    def broken(*_, **__):
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(analysis, "load", broken)
+    done = run("report", "traces.jsonl")
+    assert done.code == 2
+    assert "RuntimeError" in done.err
+    assert "secret" not in done.err
+    monkeypatch.setenv("OTEL_AML_DEBUG", "1")
+    with pytest.raises(RuntimeError, match="secret"):
+        cli.main()
+
+
+@pytest.mark.parametrize("command", ["demo", "ingest", "report", "classify"])
+def test_help_has_an_example(run, command):
+    """The shortest way to the first result."""
+    done = run(command, "--help")
+    assert done.code == 0
+    assert f"otel-aml {command}" in done.out
+
+
+def test_version(run):
+    """It is the package's."""
+    assert run("--version").out == f"otel-aml {__version__}\n"
+
+
+ODD = [
+    "\x1b[2Jclear",
+    "ok\r\n2026-11-30 INFO forged",
+    "a\0b",
+    "\x1b]8;;x\x07link",
+    "\u202eright",
+    "\u009b31m",
+    "x" * 5_000,
+]
+
+
+@pytest.mark.parametrize("command", [["classify"], ["report"], ["classify", "--json"], ["report", "--json"]])
+@pytest.mark.parametrize("odd", ODD, ids=["escape", "forged line", "nul", "link", "bidi", "c1", "long"])
+def test_nothing_in_a_span_moves_the_cursor(run, tmp_path, command, odd):
+    """One record is one line, whatever it is called."""
+    attributes = case() | {"aml.case.id": odd, "gen_ai.tool.name": odd}
+    call = span(1, 2, 1, odd, "TOOL", (1, 2), {"error.type": odd, "gen_ai.tool.name": odd}, status={"code": 2})
+    write(tmp_path / "a.jsonl", line(call, span(1, 1, name=odd, role="AGENT", attributes=attributes)), "nonsense")
+    done = run(*command, "a.jsonl")
+    assert done.code == 0
+    shown = done.out + done.err
+    assert not [
+        letter
+        for letter in shown
+        if (letter < " " and letter != "\n") or "\x7f" <= letter < "\xa0" or letter == "\u202e"
+    ]
+    assert not any(each.startswith("2026-11-30") for each in shown.splitlines())
+    assert max(map(len, done.err.splitlines()), default=0) < 500
+
+
+def test_a_closed_pipe_is_quiet(traces):
+    """`otel-aml classify ... | head -1` is no fault."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-c", "from otel_aml.cli import main; main()", "classify", traces]
+    with os.fdopen(writing, "w") as closed:
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr

@@ -1,0 +1,193 @@
+"""What is public, pinned: a change here is a changelog entry.
+
+Names at the package's root, commands, attributes, and the columns of the views.
+"""
+
+import inspect
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+from typer.main import get_command
+
+import otel_aml
+from otel_aml.cli import app
+from otel_aml.offline.analysis import Given, ingest
+from otel_aml.spans import attributes
+
+ROOT = Path(__file__).parent.parent
+
+ROOT_NAMES = [
+    "Contract",
+    "Facts",
+    "FailureClass",
+    "FailureSpanProcessor",
+    "OtelAmlError",
+    "RecoveryPath",
+    "Severity",
+    "StepError",
+    "Verdict",
+    "__version__",
+    "case",
+    "classify",
+    "configure",
+    "install",
+    "step_error",
+]
+
+WRITTEN_ON_THE_ROOT = {
+    "failure.verdict",
+    "failure.class",
+    "failure.coverage",
+    "failure.severity",
+    "failure.findings",
+    "failure.unchecked",
+    "failure.span_id",
+    "failure.step_id",
+    "failure.dependency",
+    "failure.error_type",
+    "failure.recovered",
+    "failure.technical_detail",
+    "failure.paused",
+    "failure.incomplete",
+    "failure.schema_version",
+    "aml.citations.cited",
+    "aml.citations.unresolved",
+    "recovery.path",
+    "recovery.outcome",
+    "recovery.attempts",
+    "recovery.circuit_state",
+}
+WRITTEN_ON_A_STEP = {
+    "failure.step.class",
+    "failure.step_id",
+    "failure.retriable",
+    "failure.attempt",
+    "failure.user_message",
+    "failure.technical_detail",
+    "recovery.path",
+    "recovery.backoff_ms",
+}
+READ_OF_OURS = {
+    "aml.case.id",
+    "aml.case.evidence_ids",
+    "aml.answer.cited_ids",
+    "aml.answer.typology",
+    "aml.answer.schema_valid",
+    "aml.gold.typology",
+    "aml.gold.doc_ids",
+    "aml.judge.context_used",
+    "aml.step.id",
+    "aml.synthetic",
+}
+
+COMMANDS = {
+    "demo": "--cases --help --out --seed",
+    "ingest": "--contract --gold --help --into --judge --keep-text --replace --strict",
+    "report": "--contract --gold --help --json --judge --strict",
+    "classify": "--contract --gold --help --json --judge --strict",
+}
+
+COLUMNS = {
+    "runs": "trace_id span_id class is_failure severity findings unchecked recovered first_span_id dependency "
+    "error_type paused incomplete path outcome attempts coverage case_id service agent started_at ended_at "
+    "duration_ms online_class decided_by synthetic error_span_count",
+    "checks": "trace_id span_id class answer decided_by",
+    "failures": "trace_id span_id class seen_span_id dependency error_type step_id is_first is_recovered is_superseded "
+    "seen_at",
+    "spans": "trace_id span_id parent_id name scope scope_version service kind has_remote_parent started_ns ended_ns "
+    "status status_message attributes events links resource dropped_attributes dropped_events file line",
+}
+
+SIGNATURES = {
+    "install": "provider, *, contract, limits",
+    "configure": "service_name, *, traces, contract, limits",
+    "case": "case_id, *, evidence_ids, relevant_doc_ids, relevant_any_of, contract, tracer_provider",
+    "step_error": "error, *, step_id, attempt, failure_class, locale",
+    "classify": "facts",
+    "Contract": "*, answer, cited_ids, typology, evidence_ids, relevant_doc_ids, relevant_any_of, agents, strict, "
+    "recovered, failure_marks, document_ids, frameworks",
+}
+
+
+def test_the_names_at_the_root():
+    """Nothing else is public."""
+    assert sorted(otel_aml.__all__) == ROOT_NAMES
+    assert all(hasattr(otel_aml, name) for name in ROOT_NAMES)
+
+
+def test_the_values_of_failure_class():
+    """Dashboards and alerts hold these words."""
+    assert [str(each) for each in otel_aml.FailureClass] == [
+        "tool_failure",
+        "format_violation",
+        "hallucination",
+        "retrieval_miss",
+        "context_pollution",
+        "typology_misjudge",
+        "pass",
+        "cancelled",
+        "unclassified",
+    ]
+
+
+@pytest.mark.parametrize(("name", "parameters"), SIGNATURES.items())
+def test_the_parameters_of_what_is_called(name, parameters):
+    """Callers write these names."""
+    found = []
+    for parameter in inspect.signature(getattr(otel_aml, name)).parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in found:
+            found.append("*")
+        found.append(parameter.name)
+    assert ", ".join(found) == parameters
+
+
+def test_our_attributes():
+    """Queries, dashboards and the Collector's rules hold these names."""
+    prefixes = ("failure.", "recovery.", "aml.")
+    ours = {value for name, value in vars(attributes).items() if name.isupper() and value.startswith(prefixes)}
+    assert ours == WRITTEN_ON_THE_ROOT | WRITTEN_ON_A_STEP | READ_OF_OURS
+
+
+def test_the_version_of_the_attributes():
+    """It changes with them."""
+    assert attributes.SCHEMA == "1"
+
+
+def test_the_commands_and_their_options():
+    """Scripts hold these words."""
+    found = {
+        name: " ".join(sorted(option for each in command.params for option in each.opts if option.startswith("--")))
+        for name, command in get_command(app).commands.items()
+    }
+    assert {name: options.replace(" --help", "") for name, options in found.items()} == {
+        name: options.replace(" --help", "") for name, options in COMMANDS.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory):
+    """A store as `otel-aml ingest` writes it, as a folder of Parquet files."""
+    path = tmp_path_factory.mktemp("surface") / "store"
+    ingest(Given(files=[str(ROOT / ".ci" / "one-run.jsonl")]), path, keep_text=False, replace=False)
+    return path
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_the_columns_of_the_tables(store, table):
+    """Queries of users stand on these."""
+    assert _columns(store / f"{table}.parquet") == COLUMNS[table].split()
+
+
+@pytest.mark.parametrize("table", COLUMNS)
+def test_the_columns_are_in_the_docs(table):
+    """In the same order."""
+    page = (ROOT / "docs" / "offline.md").read_text(encoding="utf-8")
+    (row,) = re.findall(rf"^\| `{table}` \| [^|]+ \| (.+) \|$", page, re.MULTILINE)
+    assert re.findall(r"`(\w+)`", row) == COLUMNS[table].split()
+
+
+def _columns(path):
+    with duckdb.connect() as connection:
+        return [name for name, *_ in connection.execute("describe from read_parquet($1)", [str(path)]).fetchall()]
