@@ -2,8 +2,8 @@
 
     python benchmarks/overhead.py [--rounds 9] [--light]
 
-Variants are rotated within each round and paired: each ratio is that of a variant to no processor in the same round, and
-the median of the rounds is printed. Peers are measured where they are installed (traceloop-sdk, langfuse, logfire),
+Variants are rotated within each round and paired: each ratio is that of a variant to no processor in the same round,
+and the median of the rounds is printed. Peers are measured where they are installed (traceloop-sdk, langfuse, logfire),
 their processors alone, with exporters that throw everything away.
 """
 
@@ -20,12 +20,15 @@ import platform
 import statistics
 import threading
 import time
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import otel_aml
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 SIZES = (12, 100, 10_000)
 SPANS_A_ROUND = 12_000
@@ -34,7 +37,7 @@ SPANS_A_ROUND = 12_000
 class Nowhere(SpanExporter):
     """Throws all spans away."""
 
-    def export(self, spans: object) -> SpanExportResult:
+    def export(self, spans: object) -> SpanExportResult:  # noqa: ARG002 - the SDK's signature
         return SpanExportResult.SUCCESS
 
 
@@ -67,7 +70,11 @@ def attributes(kind: str, *, light: bool) -> tuple[dict, dict]:
             "app.context": words,
         }
     elif kind == "execute_tool":
-        start |= {"gen_ai.tool.name": "get_transactions", "gen_ai.tool.call.id": "call_1", "gen_ai.tool.type": "function"}
+        start |= {
+            "gen_ai.tool.name": "get_transactions",
+            "gen_ai.tool.call.id": "call_1",
+            "gen_ai.tool.type": "function",
+        }
         rows = [{"tran_id": f"TXN-{n}", "base_amt": 950.0 + n, "bene_acct": f"ACC-{n}"} for n in range(80)]
         end |= {
             "gen_ai.tool.call.arguments": '{"account": "A-1"}',
@@ -103,23 +110,16 @@ def trace_of(tracer: object, size: int, kinds: list[tuple[dict, dict]], root: tu
         top.set_attributes(root[1])
 
 
-def agent_trace(tracer: object, size: int, *, light: bool) -> None:
-    kinds = [attributes(kind, light=light) for kind in ("chat", "execute_tool")]
-    trace_of(tracer, size, kinds, attributes("invoke_agent", light=light), "invoke_agent")
-
-
-def plain_trace(tracer: object, size: int, *, light: bool) -> None:
-    trace_of(tracer, size, [plain()], plain(), "GET /accounts")
-
-
-def prepared(make: Callable, *, light: bool) -> Callable:
+def agent_traces(*, light: bool) -> Callable:
     """Build the attributes once, outside the measured time."""
-    if make is plain_trace:
-        kinds, root, name = [plain()], plain(), "GET /accounts"
-    else:
-        kinds = [attributes(kind, light=light) for kind in ("chat", "execute_tool")]
-        root, name = attributes("invoke_agent", light=light), "invoke_agent"
-    return lambda tracer, size: trace_of(tracer, size, kinds, root, name)
+    kinds = [attributes(kind, light=light) for kind in ("chat", "execute_tool")]
+    root = attributes("invoke_agent", light=light)
+    return lambda tracer, size: trace_of(tracer, size, kinds, root, "invoke_agent")
+
+
+def plain_traces() -> Callable:
+    kinds, root = [plain()], plain()
+    return lambda tracer, size: trace_of(tracer, size, kinds, root, "GET /accounts")
 
 
 def with_processor(processor: object) -> TracerProvider:
@@ -184,7 +184,7 @@ def available() -> dict[str, TracerProvider]:
     for name, make in VARIANTS.items():
         try:
             found[name] = make()
-        except Exception as error:  # a peer that is not there, or that changed
+        except Exception as error:  # noqa: BLE001 - a peer that is not there, or that changed
             print(f"not measured: {name} ({type(error).__name__}: {str(error)[:80]})")
     return found
 
@@ -244,10 +244,10 @@ def main() -> None:
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("opentelemetry-sdk",))
     print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {versions}, {os.cpu_count()} cores")
     print("| spans | threads | variant | us/span | ratio |\n| --- | ---: | --- | ---: | ---: |")
-    for kind, make in (("agent", agent_trace), ("no agent run", plain_trace)):
+    for kind, make in (("agent", agent_traces(light=given.light)), ("no agent run", plain_traces())):
         for size in given.sizes:
             for threads in given.threads:
-                found = measure(prepared(make, light=given.light), size, threads, given.rounds)
+                found = measure(make, size, threads, given.rounds)
                 for name, (micros, ratio) in found.items():
                     print(f"| {kind}, {size} | {threads} | {name} | {micros:.2f} | {ratio:.3f} |", flush=True)
 

@@ -1,4 +1,4 @@
-"""Live and replay side by side: the same runs, classified as they end and again from shuffled, doubled, stripped lines."""
+"""Live and replay side by side: the same runs, classified as they end and again from disturbed lines."""
 
 import json
 import random

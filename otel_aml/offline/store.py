@@ -143,7 +143,7 @@ class Loader:
             {"lines": chunk.lines, "places": chunk.numbers, "most": LINE_PARTS},
         )
         self._connection.execute(query("load/exported"))
-        exported = _count(self._connection.execute("select count(*) from exported"))
+        exported = _count(self._connection.execute("select coalesce(sum(span_count), 0) from requests"))
         loaded = _count(self._connection.execute(query("load/spans"), {"file": chunk.file, "most": SPAN_PARTS}))
         rejected = self._connection.execute(query("load/rejected_lines")).fetchall()
         return Loaded(

@@ -226,3 +226,11 @@ create or replace macro short_values(attributes, most) as (
         )
     )
 );
+
+create or replace macro scope_span_count(scopes) as (
+    coalesce(list_sum(list_transform(scopes, lambda spans_of: len(spans_of.spans))), 0)
+);
+
+create or replace macro resource_span_count(resource_spans) as (
+    scope_span_count(resource_spans.scopespans) + scope_span_count(resource_spans.instrumentationlibraryspans)
+);

@@ -2,6 +2,7 @@
 -- grain:     span, the spans of a trace together
 -- events:    exceptions only
 -- process:   equal for spans of one process
+-- $names:    a pattern for the attributes that are looked at
 select
     spans.trace_id,
     spans.span_id,
@@ -15,8 +16,10 @@ select
     spans.ended_ns,
     spans.status,
     spans.status_message,
-    spans.attributes,
     spans.dropped_attributes,
+    map_from_entries(
+        list_filter(map_entries(spans.attributes), lambda entry: regexp_matches(entry.key, $names))
+    ) as attributes,
     list_filter(spans.events, lambda event: event.name = 'exception') as events,
     hash(spans.resource) as process,
     coalesce(spans.resource['aml.synthetic'] = 'true', false) as is_synthetic

@@ -1,6 +1,7 @@
 -- Which of these lines are export requests, and what do they hold?
 -- grain:     line
 -- request:   the resources with their scopes, the spans still as JSON; null where the line is not JSON, or is refused
+-- span_count: spans in it, valid or not
 -- refusal:   why a line was not parsed at all
 -- $lines:    bytes of each line
 -- $places:   its number in the file
@@ -51,6 +52,9 @@ select
     parsed.request,
     case when parsed.request is not null and parsed.request.resourcespans is null then json_keys(parsed.body) end
         as key_names,
+    list_sum(
+        list_transform(parsed.request.resourcespans, lambda spans_of: resource_span_count(spans_of))
+    ) as span_count,
     case
         when parsed.request is not null and parsed.request.resourcespans is null
             then json_type(parsed.body, '$.resourceSpans')

@@ -393,7 +393,7 @@ def test_an_exception_that_the_app_caught_is_read_the_same_way(type_, message, i
 def test_an_exception_that_cannot_be_printed_has_no_words():
     """Nothing of an app's exception may raise here."""
 
-    class Mute(Exception):  # noqa: N818 - named for what it does
+    class Mute(Exception):
         def __str__(self):
             raise RuntimeError
 

@@ -68,7 +68,7 @@ def travel():
         copilot = Copilot(provider.get_tracer("test"), desk, handle, outcome, capture_content=capture_content)
         try:
             copilot.run(case.file)
-        except BaseException as raised:  # noqa: BLE001 - a cut is what some faults raise
+        except BaseException as raised:
             error = raised
         return Trip(case, handle, outcome, exporter.get_finished_spans(), desk, error)
 

@@ -25,7 +25,7 @@ def pairs(attributes):
     return [{"key": key, "value": encoded(value)} for key, value in attributes.items()]
 
 
-def span(trace, number, parent=None, name="investigate", role=None, at=(0, 10), attributes=None, **fields):  # noqa: PLR0917
+def span(trace, number, parent=None, name="investigate", role=None, at=(0, 10), attributes=None, **fields):
     """Build one span; `at` in ms, `fields` replace whole fields of it, a list of attributes stays as it is."""
     own = {"openinference.span.kind": role, "gen_ai.operation.name": OPERATIONS[role]} if role else {}
     if role == "TOOL":
