@@ -170,8 +170,8 @@ class FailureSpanProcessor(SpanProcessor):
 
     def _join(self, trace: Trace, run: Run, span: Span) -> None:
         span_id, attributes = id_of(span), span.attributes
-        said = attributes.get(names.GEN_AI_OPERATION) if attributes else None
-        if self._registry.join(trace, run, span_id, said if isinstance(said, str) else None):
+        said = None if attributes is None else attributes.get(names.GEN_AI_OPERATION)
+        if self._registry.join(trace, run, span_id, said) and sys.exc_info()[1] is not None:
             _note_in_flight(run, span_id)
 
     def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
@@ -181,13 +181,14 @@ class FailureSpanProcessor(SpanProcessor):
             said = run.open[span_id]
             if said is not None and names.GEN_AI_OPERATION not in attributes:
                 attributes[names.GEN_AI_OPERATION] = said
-            in_flight = _in_flight(run, span_id)
+            in_flight = "" if sys.exc_info()[1] is None else _in_flight(run, span_id)
             if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
                 worth = glance(attributes)
                 if worth is not Glance.MATTERS:
-                    run.makes_a_run = run.makes_a_run or worth is Glance.MAKES_A_RUN
+                    if worth is Glance.MAKES_A_RUN:
+                        run.makes_a_run = True
                     if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
-                        run.sketches.append(sketch(span, span_id, attributes))
+                        run.sketches.append(sketch(span, span_id, attributes, worth))
                     else:
                         run.unseen = True
                     return

@@ -73,7 +73,7 @@ class Run:
         self.in_case = in_case
         self.seen_at = seen_at
         self.at_start: dict[str, Any] = {}
-        self.open: dict[int, str | None] = {}
+        self.open: dict[int, Any] = {}
         self.registered: list[int] = []
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []
@@ -152,7 +152,7 @@ class Registry:
             by_span[run.root_id] = run
             trace.by_span = by_span
 
-    def join(self, trace: Trace, run: Run, span_id: int, said: str | None) -> bool:
+    def join(self, trace: Trace, run: Run, span_id: int, said: Any) -> bool:
         """Make a span a part of a run; False if the run has no room for it.
 
         Args:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import SpanKind
 
-from otel_aml.conventions.glance import KEPT
+from otel_aml.conventions.glance import KEPT, Glance
+from otel_aml.spans import attributes as names
 from otel_aml.spans.model import SpanRecord
 from otel_aml.spans.sdk import hex_id
 
@@ -16,20 +17,27 @@ if TYPE_CHECKING:
 Sketch = tuple[int, int, str, bool, int, int, dict[str, Any]]
 """Span id, parent's id, name, whether it is a client's, start, end, and the attributes that may be needed."""
 
-_OUTBOUND = (SpanKind.CLIENT, SpanKind.PRODUCER)
+_CLIENT: Final = SpanKind.CLIENT
+_PRODUCER: Final = SpanKind.PRODUCER
+_NOTHING: Final[dict[str, Any]] = {}
 
 
-def sketch(span: ReadableSpan, span_id: int, attributes: dict[str, Any]) -> Sketch:
-    """Keep a few facts of a span, and nothing of the span itself."""
-    parent = span.parent
+def sketch(span: ReadableSpan, span_id: int, attributes: dict[str, Any], worth: Glance) -> Sketch:
+    """Keep a few facts of a span, and nothing of the span itself. (In the path of every span: each step counts.)"""
+    parent, kind = span.parent, span.kind
+    client = kind is _CLIENT or kind is _PRODUCER
+    if worth is Glance.NOTHING and not client and names.STEP_ID not in attributes:
+        needed = _NOTHING
+    else:
+        needed = {key: attributes[key] for key in KEPT if key in attributes}
     return (
         span_id,
         0 if parent is None else parent.span_id,
         span.name,
-        span.kind in _OUTBOUND,
+        client,
         span.start_time or 0,
         span.end_time or 0,
-        {key: attributes[key] for key in attributes if key in KEPT},
+        needed,
     )
 
 

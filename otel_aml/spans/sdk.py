@@ -40,11 +40,13 @@ def id_of(span: ReadableSpan) -> int:
 
 
 def plain(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Copy attributes into a plain dict: the SDK's own mapping is five times slower to read."""
+    """Copy attributes into a plain dict: the SDK's own mapping is several times slower to read."""
     if attributes is None:
         return {}
-    copy: Callable[[], dict[str, Any]] | None = getattr(attributes, "copy", None)
-    found = copy() if copy is not None else None
+    try:
+        found = attributes.copy()  # type: ignore[attr-defined]  # the SDK's mapping has it, the type does not say so
+    except AttributeError:
+        return dict(attributes)
     return found if type(found) is dict else dict(attributes)
 
 
