@@ -31,6 +31,7 @@ class Resolved:
         abandoned: The consumer of the run stopped reading.
         broken_at: Where the run's root, or one of its own agents, ended in an error for good; the first of them to end.
         paused: A step waits for a person.
+        unexplained: A plain step ended in an error that no call below it had: it may have been a call itself.
     """
 
     failed_calls: tuple[Failure, ...] = ()
@@ -41,6 +42,7 @@ class Resolved:
     abandoned: bool = False
     broken_at: Failure | None = None
     paused: bool = False
+    unexplained: bool = False
 
 
 NOTHING: Final = Resolved()
@@ -123,6 +125,7 @@ class _Run:
         rejected: list[Failure] = []
         recovered_calls: list[Failure] = []
         recovered_outputs: list[Failure] = []
+        is_unexplained = False
         for step, incident in self._own_incidents():
             if incident.sort is Sort.REJECTED:
                 is_good = self._is_replaced(step, incident, answer_accepted=answer_accepted)
@@ -130,6 +133,8 @@ class _Run:
             elif self._is_failed_call(step, incident):
                 is_good = step.span_id in self.made_good
                 (recovered_calls if is_good else failed).append(self._failure(step, incident))
+            else:
+                is_unexplained = is_unexplained or self._may_be_a_call(step, incident)
         broken_at = next((ending for ending in self.endings if ending[1].sort is Sort.FAILED), None)
         return Resolved(
             failed_calls=tuple(failed or self._timed_out()),
@@ -139,6 +144,7 @@ class _Run:
             cancelled=self._is_cancelled(answer_accepted=answer_accepted),
             abandoned=any(incident.sort is Sort.ABANDONED for _, incident in self.endings),
             broken_at=self._failure(*broken_at) if broken_at else None,
+            unexplained=is_unexplained,
         )
 
     def _repeated_by(self, upwards: Iterator[Step]) -> dict[str, Step]:
@@ -204,6 +210,15 @@ class _Run:
         if step.kind is Kind.AGENT:
             return incident.of_provider and step.span_id not in self.with_models
         return step.kind in CALLS or incident.noted
+
+    def _may_be_a_call(self, step: Step, incident: Incident) -> bool:
+        """Whether a plain step in error could be a call that nobody marked as one."""
+        return (
+            incident.sort is Sort.FAILED
+            and step.kind is Kind.STEP
+            and step.span_id != self.root_id
+            and not self.above[step.span_id].in_call
+        )
 
     def _good_at(self, step: Step) -> int:
         """Say when a call began that made this one good; NEVER if none did."""

@@ -15,7 +15,6 @@ from otel_aml import conventions
 from otel_aml.conventions import Contract, Declared, Reading
 from otel_aml.conventions.glance import Glance, glance
 from otel_aml.core.steps import Kind
-from otel_aml.core.tree import Verdict, classify
 from otel_aml.live import end_hook, stamp
 from otel_aml.live.case import CASE_SPAN, CaseHandle, handle_of
 from otel_aml.live.faults import Faults
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
+
+    from otel_aml.core.facts import Facts
 
 _NO_CONTRACT: Final = Contract()
 _CALLING_OUT: Final[ContextVar[bool]] = ContextVar("otel_aml_calling_out", default=False)
@@ -148,7 +149,7 @@ class FailureSpanProcessor(SpanProcessor):
         scope = span.instrumentation_scope
         name = "" if scope is None else scope.name
         return conventions.is_case(name) or conventions.says_agent(
-            name, span.attributes or {}, self._reading_contract.frameworks
+            name, plain(span.attributes), self._reading_contract.frameworks
         )
 
     def _open(self, span: Span, *, is_settled: bool) -> None:
@@ -228,16 +229,16 @@ class FailureSpanProcessor(SpanProcessor):
             return
         if run.is_troubled or root.step.incident is not None or _needs_all(readings, root):
             readings = [conventions.read(unfold(each), self._reading_contract) for each in run.sketches] + readings
-        verdict = self._verdict(run, readings)
+        verdict = stamp.verdict_on(self._facts(run, readings))
         if not self._registry.classify(run):
             return
-        written = stamp.fitting(stamp.attributes(verdict), present, _attribute_limit(span))
+        written = stamp.fitting(verdict, present, _attribute_limit(span))
         if written:
             span.set_attributes(written)
         else:
             self._unstamped += 1
 
-    def _verdict(self, run: Run, readings: Sequence[Reading]) -> Verdict:
+    def _facts(self, run: Run, readings: Sequence[Reading]) -> Facts:
         handle = handle_of(run.root_id)
         told = Declared() if handle is None else handle.told
         contract = self._contract_of(run, readings, handle)
@@ -245,14 +246,28 @@ class FailureSpanProcessor(SpanProcessor):
         token = _CALLING_OUT.set(True)
         try:
             facts = conventions.facts(
-                readings, root_id, contract=contract, told=told, incomplete=is_incomplete, unseen=is_unseen
+                readings,
+                root_id,
+                contract=contract,
+                told=told,
+                incomplete=is_incomplete,
+                unseen=is_unseen,
+                thorough=False,
+                more_calls=run.shows_calls,
             )
         except Exception as error:  # noqa: BLE001 - the app's own check failed: its question stays open
             self._faults.note("the contract's own callable", error)
-            facts = conventions.facts(readings, root_id, told=told, incomplete=is_incomplete, unseen=is_unseen)
+            facts = conventions.facts(
+                readings,
+                root_id,
+                told=told,
+                incomplete=is_incomplete,
+                unseen=is_unseen,
+                more_calls=run.shows_calls,
+            )
         finally:
             _CALLING_OUT.reset(token)
-        return classify(facts)
+        return facts
 
     def _contract_of(self, run: Run, readings: Sequence[Reading], handle: CaseHandle | None) -> Contract | None:
         """Find the contract that applies: inside a case, or to an agent that it names; never within its own call."""

@@ -78,8 +78,13 @@ class Run:
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []
         self.in_flight: dict[int, int] = {}
-        self.makes_a_run = in_case
+        self.makes_a_run = False
         self.is_used = self.is_troubled = self.is_closed = self.unseen = False
+
+    @property
+    def shows_calls(self) -> bool:
+        """Whether a dull span was a call of a tool, a model or another service."""
+        return self.makes_a_run or any(client for _, _, _, client, *_ in self.sketches)
 
     def add(self, reading: Reading, *, limit: int) -> None:
         """Keep what a span said, within the limit; failed ones up to twice the limit."""

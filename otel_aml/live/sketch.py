@@ -23,7 +23,7 @@ _NOTHING: Final[dict[str, Any]] = {}
 
 
 def sketch(span: ReadableSpan, span_id: int, attributes: dict[str, Any], worth: Glance) -> Sketch:
-    """Keep a few facts of a span, and nothing of the span itself. (In the path of every span: each step counts.)"""
+    """Keep a few facts of a span, and nothing of the span itself; in the path of every span, so each step counts."""
     parent, kind = span.parent, span.kind
     client = kind is _CLIENT or kind is _PRODUCER
     if worth is Glance.NOTHING and not client and names.STEP_ID not in attributes:

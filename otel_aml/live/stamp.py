@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from otel_aml.core.facts import Facts
 from otel_aml.core.taxonomy import FailureClass
+from otel_aml.core.tree import classify
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
@@ -16,6 +20,29 @@ Value = str | bool | int | tuple[str, ...]
 
 DETAIL_BYTES: Final = 2_048
 _TEXT: Final = 120
+
+
+_BY_RUN: Final = frozenset({"answer_span_id", "retrieval_span_id"})
+_known: Final = attrgetter(*(each.name for each in fields(Facts) if each.name not in _BY_RUN))
+_QUIET_VERDICTS: Final = 1_024
+_quiet: Final[dict[tuple[object, ...], Mapping[str, Value]]] = {}
+
+
+def verdict_on(facts: Facts) -> Mapping[str, Value]:
+    """Classify a run, and write its verdict as attributes.
+
+    Most runs are well and alike: what is written on a run in which nothing fired is remembered by its facts.
+    """
+    known = _known(facts)
+    found = _quiet.get(known)
+    if found is None:
+        verdict = classify(facts)
+        found = attributes(verdict)
+        if verdict.first is None:
+            if len(_quiet) >= _QUIET_VERDICTS:
+                _quiet.clear()
+            _quiet[known] = found
+    return found
 
 
 def attributes(verdict: Verdict) -> dict[str, Value]:

@@ -907,3 +907,26 @@ def test_incidents_compare_types_by_their_last_part():
     assert Incident(sort=Sort.FAILED, type="a.b.Down").short_type == "Down"
     assert Incident(sort=Sort.FAILED, type="Down").short_type == "Down"
     assert Incident(sort=Sort.FAILED).short_type == ""
+
+
+UNEXPLAINED = [
+    pytest.param([step("a", 0, 1, Kind.STEP, failed("x"))], True, id="a plain step failed by itself"),
+    pytest.param(
+        [step("a", 0, 5, Kind.STEP, failed("x")), step("b", 1, 2, incident=failed("x"), parent="a")],
+        False,
+        id="it only repeats the call below it",
+    ),
+    pytest.param(
+        [step("a", 0, 5), step("b", 1, 2, Kind.STEP, failed("x"), parent="a")], False, id="inside a call that went well"
+    ),
+    pytest.param([step("a", 0, 1, Kind.STEP, failed("x", noted=True))], False, id="the app noted it"),
+    pytest.param([step("a", 0, 1, Kind.STEP, CANCELLED)], False, id="it was cut"),
+    pytest.param([step("a", 0, 1, Kind.CLIENT, failed("x"))], False, id="a client's call failed"),
+    pytest.param([step(ROOT, 0, 1, Kind.STEP, failed("x"), parent=None)], False, id="the root is no step"),
+]
+
+
+@pytest.mark.parametrize(("steps", "is_unexplained"), UNEXPLAINED)
+def test_an_error_that_nobody_marked_as_a_call_is_not_passed_over(steps, is_unexplained):
+    """It may have been one: whether a call failed is then not known."""
+    assert resolve(steps, ROOT).unexplained is is_unexplained

@@ -153,6 +153,24 @@ class TestTheVerdictSpan:
         assert list(simple.verdicts()) == ["investigate"]
 
 
+class TestBlindness:
+    """A check whose facts are missing is never passed."""
+
+    def test_an_error_on_a_span_that_says_nothing_is_not_passed_over(self, simple):
+        """It may have been a call; without its kind nobody knows."""
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer)
+            with contextlib.suppress(TimeoutError), simple.tracer.start_as_current_span("get_transactions"):
+                raise TimeoutError
+        assert simple.verdict()["failure.class"] == "pass"
+        assert "tool_failure" in simple.verdict()["failure.unchecked"]
+
+    def test_a_run_that_shows_none_of_its_calls_leaves_them_open(self, simple):
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            pass
+        assert simple.verdict()["failure.coverage"] == "none"
+
+
 class TestCancellation:
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
     def test_a_run_that_is_cut_is_cancelled(self, arranged, error):
