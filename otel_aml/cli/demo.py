@@ -13,6 +13,7 @@ from rich.progress import Progress
 
 from otel_aml.cli.common import say
 from otel_aml.cli.report import show
+from otel_aml.offline import reports
 from otel_aml.offline.analysis import Given, analysed
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def demo(
         run.write_demo(out, seed=seed, cases=cases, progress=progress)
     traces, gold, judged = out / run.TRACES, out / run.GOLD, out / run.JUDGED
     with analysed(Given(files=[str(traces)], gold=gold, judged=judged)) as analysis:
-        show(analysis, json=False)
+        show(analysis, reports.report(analysis), json=False)
     say(f"wrote {str(traces)!r}, {str(gold)!r} and {str(judged)!r}; next: otel-aml classify {traces}")
 
 

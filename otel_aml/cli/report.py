@@ -1,9 +1,12 @@
-"""`otel-aml report`: how often each class comes first, what became of it, what to repair first."""
+"""`otel-aml report`: how often each class comes first, what goes together, what became of it, what to repair first."""
 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path  # noqa: TC003 - read when the command is declared
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
 
 from otel_aml.cli import tables
 from otel_aml.cli.common import (
@@ -18,11 +21,12 @@ from otel_aml.cli.common import (
     reading,
     say_what_was_read,
 )
-from otel_aml.offline import render, reports
+from otel_aml.offline import cells, render, reports
 from otel_aml.offline.analysis import Given, analysed
 
 if TYPE_CHECKING:
     from otel_aml.offline.analysis import Analysis
+    from otel_aml.offline.reports import Report
 
 EXAMPLES: Final = """
 Examples:
@@ -31,8 +35,13 @@ Examples:
 
     otel-aml report traces/*.jsonl.gz --gold gold.jsonl --json
 
-    otel-aml report store.duckdb
+    otel-aml report store.duckdb --min-both 20 --csv tables/
 """
+
+
+MinBoth = Annotated[
+    int, typer.Option("--min-both", min=1, help="Show pairs of failures that are seen together in so many runs.")
+]
 
 
 def report(  # noqa: PLR0913 - the options of the command
@@ -41,19 +50,26 @@ def report(  # noqa: PLR0913 - the options of the command
     contract: ContractFile = None,
     gold: GoldFile = None,
     judge: JudgedFile = None,
+    min_both: MinBoth = reports.MIN_BOTH,
+    csv: Annotated[
+        Path | None,
+        typer.Option("--csv", metavar="PATH", help="Also write CSV: one .csv file, or a file a table into a folder."),
+    ] = None,
     json: AsJson = False,
     strict: Strict = False,
 ) -> None:
-    """Count first failures, recoveries, and what to repair first."""
+    """Count first failures, what goes together, recoveries, and what to repair first."""
     given = Given(files=files, contract=contract, gold=gold, judged=judge)
     with reading() as on_bytes, analysed(given, on_bytes=on_bytes) as analysis:
-        show(analysis, json=json)
+        found = reports.report(analysis, min_both=min_both)
+        if csv is not None:
+            cells.write(found, csv)
+        show(analysis, found, json=json)
     check_strictly(analysis, strict=strict)
 
 
-def show(analysis: Analysis, *, json: bool) -> None:
+def show(analysis: Analysis, found: Report, *, json: bool) -> None:
     """Print the report of an analysis."""
-    found = reports.report(analysis)
     if json:
         render.report_json(analysis, found, sys.stdout)
         return

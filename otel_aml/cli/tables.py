@@ -8,11 +8,17 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from otel_aml.offline.render import visible
+from otel_aml.offline.reports import STRONG_Q
+
 if TYPE_CHECKING:
     from rich.console import Console
 
     from otel_aml.offline.reports import Report
 
+_SYMPTOM: Final = 32
+_FEW: Final = 10
+"""A pair that was seen together in fewer runs is marked."""
 _SYNTHETIC: Final = "SYNTHETIC DATA: {synthetic} of these runs were made up by a generator"
 
 
@@ -20,7 +26,12 @@ def draw(report: Report, console: Console) -> None:
     """Draw the tables of a report."""
     if report.synthetic:
         console.print(Text(_SYNTHETIC.format(synthetic=report.synthetic), style="bold reverse"))
-    for table in (_taxonomy(report), _recovery(report), _repair(report)):
+    console.print(_taxonomy(report))
+    if any(row.co_occurs for row in report.cascades):
+        console.print(_cascades(report))
+    console.print(Text(_about_cascades(report)))
+    console.print()
+    for table in (_recovery(report), _repair(report)):
         console.print(table)
     inflation = report.inflation
     console.print(
@@ -48,6 +59,39 @@ def _taxonomy(report: Report) -> Table:
             _or_dash(row.recovered),
         )
     return table
+
+
+def _cascades(report: Report) -> Table:
+    table = _table(f"Go together (q < {STRONG_Q:g})", "failure")
+    table.add_column("goes with")
+    for name in ("both", "lift", "max", "co-occurs q", "before", "after", "precedes q"):
+        table.add_column(name, justify="right")
+    table.add_column("")
+    for row in report.cascades:
+        if row.co_occurs:
+            table.add_row(
+                visible(row.cause, _SYMPTOM),
+                visible(row.effect, _SYMPTOM),
+                str(row.n_both),
+                f"{row.lift:.1f}",
+                f"{row.max_lift:.1f}",
+                f"{row.q_value:.2g}",
+                str(row.before),
+                str(row.after),
+                "-" if row.q_order is None else f"{row.q_order:.2g}",
+                f"rests on {row.n_both} runs" if row.n_both < _FEW else "",
+            )
+    return table
+
+
+def _about_cascades(report: Report) -> str:
+    weak = sum(not row.co_occurs for row in report.cascades)
+    strong = len(report.cascades) - weak
+    found = f"{weak} further pairs do not" if strong else f"No two failures go together (q < {STRONG_Q:g})"
+    return (
+        f"{found}. Shown: pairs seen together in {report.min_both} runs or more, of those in which both checks were\n"
+        f"decided. Tested: all pairs that are frequent enough to be."
+    )
 
 
 def _recovery(report: Report) -> Table:

@@ -56,9 +56,9 @@ class Analysis:
     read: Read
     problems: tuple[Problem, ...]
 
-    def rows(self, report: str) -> Iterator[dict[str, Any]]:
-        """Ask one of the reports."""
-        return self.store.rows(f"reports/{report}")
+    def rows(self, report: str, **values: Any) -> Iterator[dict[str, Any]]:
+        """Ask one of the reports, with the values that it takes."""
+        return self.store.rows(f"reports/{report}", values or None)
 
 
 @contextmanager

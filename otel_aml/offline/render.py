@@ -41,6 +41,7 @@ def report_json(analysis: Analysis, report: Report, out: TextIO) -> None:
         "read": analysis.read.counts(),
         "problems": [asdict(problem) for problem in analysis.problems],
         "taxonomy": [row.plain() for row in report.taxonomy],
+        "cascades": [row.plain() for row in report.cascades],
         "recovery": [row.plain() for row in report.recovery],
         "repair_order": [row.plain() for row in report.repair_order],
         "inflation": report.inflation.plain(),

@@ -39,6 +39,7 @@ class RunRecord:
         online: The verdict that it got live.
         labelled: By check, who gave the label that it rests on.
         seen_only_live: The call that was blamed live shows no error once exported.
+        seen_ns: When the spans ended that an answer, a retrieval or the live verdict points to, by their ids.
         error_spans: How many of its spans are in error: what a naive count would call failures.
     """
 
@@ -55,6 +56,7 @@ class RunRecord:
     online: Online | None = None
     labelled: Mapping[str, str] = field(default_factory=dict[str, str])
     seen_only_live: bool = False
+    seen_ns: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def weighed(self) -> Weighed:
         """Draw its verdict."""
@@ -131,7 +133,16 @@ def _record(
         facts=facts,
         online=online,
         seen_only_live=_is_seen_only_live(readings, online),
+        seen_ns=_seen(run.spans, facts, online),
     )
+
+
+def _seen(spans: Iterable[SpanRecord], facts: Facts, online: Online | None) -> dict[str, int]:
+    """Say when what a verdict points to was seen, where its failure does not say itself: when its span ended."""
+    live = "" if online is None or online.first is None else online.first.span_id
+    pointed_at = {facts.answer_span_id, facts.retrieval_span_id, live}
+    ended = {span.span_id: span.ended_at for span in spans if span.span_id in pointed_at}
+    return {span_id: ended_at for span_id, ended_at in sorted(ended.items()) if ended_at is not None}
 
 
 def _declared(readings: Iterable[Reading]) -> Declared:

@@ -298,11 +298,11 @@ class Store:
                 {"file": problem.file, "line": problem.line, "reason": problem.reason},
             )
 
-    def rows(self, name: str) -> Iterator[dict[str, Any]]:
-        """Ask a query; give its rows as dictionaries, in bounded memory."""
+    def rows(self, name: str, values: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """Ask a query, with the values that it takes; give its rows as dictionaries, in bounded memory."""
         cursor = self._connection.cursor()
         try:
-            cursor.execute(query(name))
+            cursor.execute(query(name), values)
             columns = [str(column[0]) for column in cursor.description or ()]
             while rows := cursor.fetchmany(_BATCH):
                 for row in rows:

@@ -110,5 +110,5 @@ def _row(  # noqa: PLR0913 - flags, by keyword
         "is_first": is_first,
         "is_recovered": is_recovered,
         "is_superseded": is_superseded,
-        "seen_ns": None if failure is None else failure.seen_at or None,
+        "seen_ns": None if failure is None else failure.seen_at or record.seen_ns.get(failure.span_id),
     }

@@ -1,3 +1,4 @@
+import csv
 import io
 import json
 import os
@@ -12,6 +13,30 @@ from otel_aml import __version__, cli
 from otel_aml.offline import analysis
 
 READ = ["files", "lines", "bad_lines", "spans", "invalid_spans", "duplicate_spans", "other_lines", "traces", "runs"]
+CASCADE = [
+    "grain",
+    "cause",
+    "effect",
+    "runs",
+    "n_cause",
+    "n_effect",
+    "n_both",
+    "support",
+    "confidence",
+    "lift",
+    "max_lift",
+    "leverage",
+    "conviction",
+    "p_value",
+    "q_value",
+    "before",
+    "after",
+    "ties",
+    "p_order",
+    "q_order",
+    "median_lag_ms",
+    "cases",
+]
 RUN = [
     "trace_id",
     "span_id",
@@ -103,7 +128,7 @@ class TestReport:
     def test_prints_one_object_for_programs(self, run, traces):
         """The shape is the contract's; what does not exist is null."""
         answer = strict(run("report", "--json", "traces.jsonl").out)
-        assert list(answer) == ["read", "problems", "taxonomy", "recovery", "repair_order", "inflation"]
+        assert list(answer) == ["read", "problems", "taxonomy", "cascades", "recovery", "repair_order", "inflation"]
         assert answer["inflation"] == {"first_failure": 1, "naive": 1}
         assert answer["repair_order"] == [{"class": "tool_failure", "severity": "high", "runs": 1}]
         assert answer["recovery"] == [{"path": "auto_retry", "outcome": "none", "runs": 1, "median_attempts": 0.0}]
@@ -126,6 +151,32 @@ class TestReport:
         assert "tool_failure" in done.out
         assert "50.0%" in done.out
         assert "SYNTHETIC" not in done.out
+
+    def test_a_lift_that_rests_on_two_runs_is_marked(self, run, tmp_path):
+        """Of 363 runs two have the one failure, and the same two the other: 181.5 is as much as there can be."""
+        invented = [failed(trace, **case(trace, cited=("TX-9",))) for trace in (1, 2)]
+        write(tmp_path / "a.jsonl", *(line(*spans) for spans in (*invented, *map(good, range(3, 364)))))
+        pair = strict(run("report", "--json", "a.jsonl", "--min-both", "2").out)["cascades"][0]
+        assert list(pair) == CASCADE
+        assert (pair["runs"], pair["n_both"], pair["lift"], pair["max_lift"]) == (363, 2, 181.5, 181.5)
+        shown = run("report", "a.jsonl", "--min-both", "2").out
+        assert "rests on 2 runs" in shown
+        assert "cause" not in shown
+        assert strict(run("report", "--json", "a.jsonl").out)["cascades"] == []
+        assert "No two failures go together" in run("report", "a.jsonl").out
+
+    @pytest.mark.parametrize(("path", "files"), [("tables", 5), ("tables.csv", 1)])
+    def test_writes_csv_beside_its_answer(self, run, tmp_path, path, files):
+        """One file a table, or one for all."""
+        invented = [failed(trace, **case(trace, cited=("TX-9",))) for trace in range(1, 7)]
+        write(tmp_path / "a.jsonl", *(line(*spans) for spans in (*invented, good(9))))
+        assert "tool_failure" in run("report", "a.jsonl", "--csv", path).out
+        found = sorted((tmp_path / path).iterdir()) if files > 1 else [tmp_path / path]
+        texts = [io.StringIO(file.read_bytes().decode(), newline="") for file in found]
+        rows = [row for text in texts for row in csv.DictReader(text)]
+        assert len(texts) == files
+        assert [row["effect"] for row in rows if row.get("grain") == "symptom"] == ["unresolved_citation"]
+        assert [row["first_failure"] for row in rows if row.get("first_failure")] == ["6"]
 
     def test_says_when_runs_were_made_up(self, run, tmp_path):
         """A demo's numbers must not end in a slide."""

@@ -31,7 +31,7 @@ def test_an_unknown_query_is_an_error():
 def test_every_report_runs_on_nothing_and_has_a_total_order(name):
     """An empty store is no error, and two runs print the same."""
     with Store() as store:
-        rows = list(store.rows(name))
+        rows = list(store.rows(name, {"min_both": 5} if "$min_both" in sql.query(name) else None))
     one_row = name.split("/")[-1] in ("inflation", "synthetic")
     assert one_row or re.search(r"\norder by", sql.query(name))
     assert len(rows) == (1 if one_row else 10 if name.endswith("frequency") else 0)
