@@ -166,9 +166,10 @@ def write_demo(  # noqa: PLR0913 - all but one by keyword
     """Run the demo and write its three files, in place of those of an earlier one.
 
     Raises:
-        ConfigurationError: The exporter of OTLP JSON files is not installed.
+        ConfigurationError: The exporter of OTLP JSON files is not installed, or a file of that name is not a demo's.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
+    _keep_what_is_not_ours(out_dir)
     fresh = out_dir / f"{TRACES}.part"
     fresh.unlink(missing_ok=True)
     result = run_demo(
@@ -183,6 +184,22 @@ def write_demo(  # noqa: PLR0913 - all but one by keyword
     _write_lines(out_dir / GOLD, result.gold)
     _write_lines(out_dir / JUDGED, result.judged)
     return result
+
+
+_HEAD_BYTES: Final = 65_536
+
+
+def _keep_what_is_not_ours(out_dir: Path) -> None:
+    """Refuse to write over traces that no demo wrote; its own say that they are synthetic."""
+    path = out_dir / TRACES
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        head = file.read(_HEAD_BYTES)
+    if head and b'"aml.synthetic"' not in head:
+        raise ConfigurationError(
+            f"{str(path)!r} exists already and was not written by the demo; move it, or give another folder: --out DIR"
+        )
 
 
 def _own_provider(seed: int) -> TracerProvider:

@@ -5,8 +5,10 @@ What the handle is told feeds the verdict and leaves the process only as counts.
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 CASE_SPAN: Final = "case"
 """The name of the span that `case()` opens."""
+_LOG: Final = logging.getLogger("otel_aml")
 _EARLIER_ANSWERS: Final = 16
 _HANDLES: Final[dict[int, CaseHandle]] = {}
 _PROVIDERS: Final[WeakSet[TracerProvider]] = WeakSet()
@@ -106,7 +109,19 @@ def _default_provider() -> TracerProvider:
     current = trace.get_tracer_provider()
     if hasattr(current, "add_span_processor"):
         return current
-    return next(iter(_PROVIDERS), current)
+    found = next(iter(_PROVIDERS), None)
+    if found is None:
+        _warn_once()
+        return current
+    return found
+
+
+@cache
+def _warn_once() -> None:
+    _LOG.warning(
+        "otel_aml: case() was opened though nothing is installed, so that no verdict is written; "
+        "call otel_aml.install() or otel_aml.configure(service_name=...) at the start"
+    )
 
 
 def _told(

@@ -10,10 +10,11 @@ from __future__ import annotations
 import logging
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
+from otel_aml.errors import ConfigurationError
 from otel_aml.live.install import install
 from otel_aml.live.runs import IDLE_SECONDS, RUNS, STEPS, Limits
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("otel_aml")
 _TRUE: Final = frozenset({"true", "1", "yes", "on"})
+N = TypeVar("N", int, float)
 
 
 @dataclass
@@ -52,18 +54,32 @@ class FailureInstrumentor(BaseInstrumentor):  # type: ignore[misc]  # the packag
 
     def _instrument(self, **kwargs: Any) -> None:
         declared = {key: value for key, value in kwargs.items() if key in Options.__dataclass_fields__}
-        is_enabled = bool(declared.pop("enabled", True)) if declared else _is_enabled_by_variable()
+        is_enabled = declared.get("enabled", True) is not False if declared else _is_enabled_by_variable()
         if not is_enabled:
             return
         try:
-            options = Options(**declared)
-            limits = Limits(runs=options.max_runs, steps=options.max_steps, idle_seconds=options.idle_seconds)
-            install(kwargs.get("tracer_provider"), limits=limits)
+            install(kwargs.get("tracer_provider"), limits=_limits(Options(**declared)))
         except Exception as error:  # noqa: BLE001 - the app starts, with or without us
             _LOG.warning("otel_aml is not attached: %s", error)
 
     def _uninstrument(self, **kwargs: Any) -> None:
         """Leave the processor: the SDK has no way to take one off."""
+
+
+def _limits(options: Options) -> Limits:
+    """Read the limits; a number may stand in quotes."""
+    return Limits(
+        runs=_number("max_runs", options.max_runs, int),
+        steps=_number("max_steps", options.max_steps, int),
+        idle_seconds=_number("idle_seconds", options.idle_seconds, float),
+    )
+
+
+def _number(name: str, value: Any, kind: type[N]) -> N:
+    try:
+        return kind(value)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"{name} is {value!r}; give a number above 0") from None
 
 
 def _is_enabled_by_variable() -> bool:

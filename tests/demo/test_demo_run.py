@@ -226,3 +226,11 @@ def test_the_demo_warns_of_nothing(tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         write_demo(tmp_path, seed=7, cases=40)
     assert caplog.records == []
+
+
+def test_traces_of_another_kind_are_never_written_over(tmp_path):
+    """The demo writes into the current folder, under a name that an app may use as well."""
+    (tmp_path / "traces.jsonl").write_text('{"resourceSpans":[]}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="was not written by the demo"):
+        write_demo(tmp_path, seed=1, cases=1)
+    assert (tmp_path / "traces.jsonl").read_text(encoding="utf-8") == '{"resourceSpans":[]}\n'

@@ -4,9 +4,11 @@ import concurrent.futures
 import json
 
 import pytest
+from opentelemetry import trace
 from pydantic import BaseModel
 
 from otel_aml.conventions import Contract
+from otel_aml.live import case as module
 from otel_aml.live.case import case
 from tests.live.agents import AGENT, RETRIEVER, call, run
 
@@ -171,3 +173,15 @@ def test_without_a_recording_span_the_handle_works():
         told.answer("x")
         told.retrieved(["y"])
         told.paused()
+
+
+def test_without_anything_installed_one_warning_says_so(monkeypatch, caplog):
+    """Else a case that nobody watches would look like one without a failure."""
+    module._warn_once.cache_clear()
+    monkeypatch.setattr(module, "_PROVIDERS", set())
+    monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
+    for _ in range(3):
+        with case("C-1"):
+            pass
+    assert [record.getMessage() for record in caplog.records].count(caplog.records[0].getMessage()) == 1
+    assert "otel_aml.install()" in caplog.text

@@ -228,4 +228,6 @@ class TestZeroCode:
         instrumentor = pytest.importorskip("otel_aml.live.instrumentor", reason="needs the extra `auto`")
         monkeypatch.setattr(trace, "get_tracer_provider", TracerProvider)
         instrumentor.FailureInstrumentor()._instrument(max_runs=0)
-        assert "not attached" in caplog.text
+        instrumentor.FailureInstrumentor()._instrument(max_runs="lots")
+        assert "limits are positive" in caplog.text
+        assert "max_runs is 'lots'; give a number above 0" in caplog.text
