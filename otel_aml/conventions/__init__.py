@@ -7,11 +7,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import aml, gen_ai, incidents, openinference, pydantic_ai, values
+from otel_aml.conventions import (
+    aml,
+    gen_ai,
+    incidents,
+    mcp,
+    openinference,
+    openllmetry,
+    payloads,
+    pydantic_ai,
+    values,
+)
 from otel_aml.conventions.contract import UNDECLARED, Contract
-from otel_aml.conventions.folding import facts, is_run
+from otel_aml.conventions.folding import conversation, facts, is_run
+from otel_aml.conventions.kinds import is_model_too
+from otel_aml.conventions.kinds import kind as kind_of
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES, OUTPUT_TOOLS, Flow
-from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading
+from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading, Turn
 from otel_aml.conventions.roots import RunSpans, is_case, runs, says_agent
 from otel_aml.core.steps import About, Incident, Kind, Sort, Step
 from otel_aml.spans import attributes as names
@@ -29,6 +41,7 @@ __all__ = [
     "Declared",
     "Reading",
     "RunSpans",
+    "conversation",
     "facts",
     "is_case",
     "is_run",
@@ -40,6 +53,7 @@ __all__ = [
 KEPT_FROM_START: Final = (
     names.GEN_AI_OPERATION,
     names.OPENINFERENCE_KIND,
+    names.TRACELOOP_KIND,
     names.GEN_AI_TOOL,
     names.GEN_AI_AGENT,
     names.CASE_ID,
@@ -47,20 +61,30 @@ KEPT_FROM_START: Final = (
 )
 """What a span says at its start and the SDK's attribute limit could take away before its end."""
 
-_OUTPUTS: Final = (
-    (names.PYDANTIC_AI_FINAL, pydantic_ai.final_text),
-    (names.GEN_AI_OUTPUT, gen_ai.final_text),
-    (names.OPENINFERENCE_OUTPUT, openinference.final_text),
-)
-"""Where an agent or a model leaves its answer, the surest place first."""
+_RESULTS: Final = (names.GEN_AI_RESULT, names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
+"""Where a tool leaves what it returned."""
 
-_CALL_ARGUMENTS: Final = (names.GEN_AI_ARGUMENTS, names.OPENINFERENCE_INPUT, names.GEN_AI_QUERY)
+_CALL_ARGUMENTS: Final = (
+    names.GEN_AI_ARGUMENTS,
+    names.OPENINFERENCE_INPUT,
+    names.TRACELOOP_INPUT,
+    names.GEN_AI_QUERY,
+)
 _ARGUMENTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.TOOL: _CALL_ARGUMENTS,
     Kind.RETRIEVER: _CALL_ARGUMENTS,
     Kind.CLIENT: (names.URL, names.OLD_URL, names.DB_QUERY, names.SERVER_ADDRESS),
 }
 """What tells two calls of the same name apart. Models get the whole conversation, which never stays the same."""
+
+_CONVERSATIONS: Final = (
+    names.GEN_AI_CONVERSATION,
+    names.OPENINFERENCE_SESSION,
+    names.TRACELOOP_THREAD,
+    names.TRACELOOP_SESSION,
+)
+_NODES: Final = frozenset({Kind.STEP, Kind.AGENT})
+"""What may be a node of a graph, and record what it added to the state."""
 
 
 def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = "") -> Reading:
@@ -73,10 +97,21 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     """
     attributes = span.attributes
     kind = _kind(span)
-    result = _first(attributes, names.GEN_AI_RESULT, names.OPENINFERENCE_OUTPUT) if kind is Kind.TOOL else None
-    ended = incidents.of(span, kind, result, in_flight=in_flight, failure_marks=contract.failure_marks)
-    offered = gen_ai.offered_tools(attributes) if kind is Kind.MODEL else None
-    incident = ended.incident or _unknown_tool(attributes, offered)
+    result = _first(attributes, *_RESULTS) if kind is Kind.TOOL else None
+    ended = incidents.of(
+        span,
+        kind,
+        result,
+        in_flight=in_flight,
+        failure_marks=contract.failure_marks,
+        control_flow=contract.control_flow,
+    )
+    turn = _turn(attributes) if kind is Kind.MODEL else None
+    offered = _offered(attributes) if kind is Kind.MODEL or is_model_too(attributes, kind) else None
+    incident = ended.incident or (_unknown_tool(attributes, turn, offered) if kind is Kind.MODEL else None)
+    if kind in _NODES and incident is None and ended.flow is None:
+        incident = incidents.of_update(_first(attributes, names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT))
+    arguments = openllmetry.arguments(_first(attributes, *_ARGUMENTS.get(kind, ())))
     asked_again = ended.flow is Flow.ASKED_AGAIN
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)
@@ -86,10 +121,10 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
             span_id=span.span_id,
             parent_id=span.parent_id,
             kind=kind,
-            name=_dependency(attributes, kind) or span.name,
+            name=_dependency(span, kind) or span.name,
             started_at=span.started_at,
             ended_at=span.started_at if span.ended_at is None else span.ended_at,
-            arguments=values.digest(_first(attributes, *_ARGUMENTS.get(kind, ()))),
+            arguments=values.digest(arguments),
             incident=incident,
             asked_again=asked_again,
             paused=ended.flow is Flow.PAUSED or pydantic_ai.is_deferred(attributes),
@@ -97,14 +132,15 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
             open=span.ended_at is None,
             step_id=step_id,
         ),
-        documents=_documents(attributes, contract) if kind is Kind.RETRIEVER else None,
-        output=_output(span) if kind is not Kind.TOOL and kind is not Kind.RETRIEVER else None,
+        documents=_documents(span, contract) if kind is Kind.RETRIEVER else None,
+        output=_output(span, turn) if kind is not Kind.TOOL and kind is not Kind.RETRIEVER else None,
         opens_case=is_case(span.scope),
+        unanswered=_is_unanswered(span, kind, arguments, result) and ended == incidents.WELL,
         offered=offered,
         answer_due=kind is Kind.AGENT and pydantic_ai.owes_answer(attributes),
         declared=aml.declared(attributes),
-        agent=values.text(attributes.get(names.GEN_AI_AGENT)) or "",
-        conversation=values.text(_first(attributes, names.GEN_AI_CONVERSATION, names.OPENINFERENCE_SESSION)) or "",
+        agent=values.text(_first(attributes, names.GEN_AI_AGENT, names.OPENINFERENCE_AGENT)) or "",
+        conversation=values.text(_first(attributes, *_CONVERSATIONS)) or "",
     )
 
 
@@ -113,40 +149,85 @@ def _first(attributes: Mapping[str, Any], *keys: str) -> Any:
 
 
 def _kind(span: SpanRecord) -> Kind:
-    attributes = span.attributes
-    found = gen_ai.kind(attributes) or openinference.kind(attributes) or pydantic_ai.kind(attributes)
+    found = kind_of(span.attributes, name=span.name, is_cut=bool(span.dropped_attributes))
     return found or (Kind.CLIENT if span.client else Kind.STEP)
 
 
-def _dependency(attributes: Mapping[str, Any], kind: Kind) -> str | None:
-    return gen_ai.dependency(attributes, kind) or openinference.dependency(attributes, kind)
+def _dependency(span: SpanRecord, kind: Kind) -> str | None:
+    attributes = span.attributes
+    return (
+        gen_ai.dependency(attributes, kind)
+        or openinference.dependency(attributes, kind)
+        or openllmetry.dependency(attributes, kind)
+        or mcp.dependency(attributes, kind, span.name)
+    )
 
 
-def _output(span: SpanRecord) -> Output | None:
-    for key, final in _OUTPUTS:
-        value = span.attributes.get(key)
+def _turn(attributes: Mapping[str, Any]) -> Turn | None:
+    """Read what a model said from its numbered messages, which GenAI writes as one text instead."""
+    return openinference.turn(attributes) or openllmetry.turn(attributes)
+
+
+def _offered(attributes: Mapping[str, Any]) -> frozenset[str] | None:
+    found = gen_ai.offered_tools(attributes)
+    if found is None:
+        found = openinference.offered_tools(attributes)
+    return openllmetry.offered_tools(attributes) if found is None else found
+
+
+def _final(turn: Turn) -> Any:
+    return turn.final
+
+
+def _output(span: SpanRecord, turn: Turn | None) -> Output | None:
+    """Find where an agent, a model or a step left its answer, the surest place first."""
+    attributes = span.attributes
+    is_last_word = span.scope == pydantic_ai.SCOPE
+    for key, final in ((names.PYDANTIC_AI_FINAL, pydantic_ai.final_text), (names.GEN_AI_OUTPUT, gen_ai.final_text)):
+        value = attributes.get(key)
         if value is not None:
-            return Output(value, final, is_last_word=span.scope == pydantic_ai.SCOPE)
-    return None
+            return Output(value, final, is_last_word=is_last_word)
+    if turn is not None:
+        return Output(turn, _final)
+    value = attributes.get(names.OPENINFERENCE_OUTPUT)
+    if value is not None:
+        final = openinference.final_json if openinference.is_json(attributes) else openinference.final_text
+        return None if _is_too_long(value) else Output(value, final)
+    value = attributes.get(names.TRACELOOP_OUTPUT)
+    return None if value is None or _is_too_long(value) else Output(value, openllmetry.final_text)
 
 
-def _documents(attributes: Mapping[str, Any], contract: Contract) -> frozenset[str] | None:
+def _is_too_long(value: Any) -> bool:
+    """Whether a graph's state is too long to read: its last model then has the word."""
+    return isinstance(value, str) and len(value) > values.ANSWER_BYTES and payloads.is_state(value)
+
+
+def _is_unanswered(span: SpanRecord, kind: Kind, arguments: Any, result: Any) -> bool:
+    """Whether a call's arguments were recorded but no result; of a dull span neither result nor scope was kept."""
+    return kind is Kind.TOOL and result is None and arguments is not None and bool(span.scope) and not span.client
+
+
+def _documents(span: SpanRecord, contract: Contract) -> frozenset[str] | None:
+    attributes = span.attributes
     found = gen_ai.document_ids(attributes)
     if found is None:
-        found = openinference.document_ids(attributes)
+        found = openinference.document_ids(attributes, is_cut=bool(span.dropped_attributes))
+    if found is None:
+        found = openllmetry.document_ids(attributes)
     if found is None and contract.document_ids is not None:
-        recorded = _first(attributes, names.OPENINFERENCE_OUTPUT, names.GEN_AI_RESULT)
+        recorded = _first(attributes, names.OPENINFERENCE_OUTPUT, names.GEN_AI_RESULT, names.TRACELOOP_OUTPUT)
         return None if recorded is None else frozenset(map(str, contract.document_ids(recorded)))
     return found
 
 
-def _unknown_tool(attributes: Mapping[str, Any], offered: frozenset[str] | None) -> Incident | None:
+def _unknown_tool(attributes: Mapping[str, Any], turn: Turn | None, offered: frozenset[str] | None) -> Incident | None:
     """Find a call of a tool that the model was not offered."""
-    if offered is None or names.GEN_AI_OUTPUT not in attributes:
+    if offered is None:
         return None
     known = offered | OUTPUT_TOOLS
-    unknown = next((name for name in gen_ai.calls(attributes[names.GEN_AI_OUTPUT]) if name not in known), None)
-    if unknown is None:
+    called = gen_ai.calls(attributes.get(names.GEN_AI_OUTPUT)) if turn is None else turn.calls
+    unknown = next((name for name in called if name not in known), None)
+    if not unknown:
         return None
     return Incident(sort=Sort.REJECTED, about=About.TOOL_NAME, subject=unknown, error_type="unknown_tool")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from otel_aml.conventions import values
 from otel_aml.conventions.aml import each_needed
+from otel_aml.conventions.marks import Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared
 from otel_aml.errors import ConfigurationError
 
@@ -43,6 +44,8 @@ class Contract:
         strict: Do not forgive a Markdown fence around the whole answer.
         recovered: `"failure"` counts an error as a failure though a later call made it good.
         failure_marks: Callables that get the text of a tool's result and say how the call failed, or None.
+        control_flow: The app's own exceptions that are no errors, by their qualified names: `"paused"` (it waits for a
+            person), `"asked_again"` (the model is asked to call otherwise), `"passed_on"` (control goes elsewhere).
         document_ids: Picks the ids of documents out of what a retriever returned, where no convention tells them.
         frameworks: Further instrumentation scopes whose outermost span is a run.
 
@@ -60,6 +63,7 @@ class Contract:
     strict: bool = False
     recovered: Literal["recovered", "failure"] = "recovered"
     failure_marks: Sequence[Callable[[str], str | None]] = ()
+    control_flow: Mapping[str, str] = field(default_factory=dict[str, str])
     document_ids: Callable[[Any], Iterable[str]] | None = None
     frameworks: Sequence[str] = ()
     _check: Check | None = field(default=None, init=False, repr=False, compare=False)
@@ -68,6 +72,11 @@ class Contract:
         if self.recovered not in ("recovered", "failure"):
             raise ConfigurationError(
                 f"Contract(recovered={self.recovered!r}) is not known; give 'recovered' or 'failure'"
+            )
+        unknown = set(self.control_flow.values()) - set(Flow)
+        if unknown:
+            raise ConfigurationError(
+                f"Contract(control_flow=) holds {min(unknown)!r}; give one of {', '.join(map(repr, map(str, Flow)))}"
             )
         if isinstance(self.agents, str) or isinstance(self.frameworks, str):
             raise ConfigurationError("Contract(agents=, frameworks=) take lists of names; one text was given")

@@ -30,6 +30,17 @@ def is_run(readings: Iterable[Reading]) -> bool:
     return any(reading.step.kind in MAKES_A_RUN or reading.opens_case for reading in readings)
 
 
+def conversation(readings: Iterable[Reading], root_id: str) -> str:
+    """Name the conversation or thread that joins an interrupted run with its resumption, each a run of its own.
+
+    Returns:
+        What the root says, else the span that ended first and says one; empty where none does.
+    """
+    found = [reading for reading in readings if reading.conversation]
+    first = min(found, key=lambda r: (r.step.span_id != root_id, r.step.ended_at, r.step.span_id), default=None)
+    return "" if first is None else first.conversation
+
+
 def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by keyword
     readings: Sequence[Reading],
     root_id: str,
@@ -77,6 +88,7 @@ class _Folder:
         self.root_id = root_id
         self.contract = contract or UNDECLARED
         self.is_contracted = contract is not None
+        self._read: dict[str, Any] = {}
         self.by_id: Mapping[str, Reading] = {reading.step.span_id: reading for reading in readings}
         self.declared = told.over(self._attributes()).over(self.contract.declared())
 
@@ -145,7 +157,8 @@ class _Folder:
         """Take the error of a tool that no model was offered for what it is: a call of an unknown tool."""
         if step.kind is not Kind.TOOL or step.incident is None or step.incident.sort is not Sort.FAILED:
             return step
-        offered = [reading.offered for reading in self.readings if reading.step.kind is Kind.MODEL]
+        models = (r for r in self.readings if r.step.kind is Kind.MODEL or r.offered is not None)
+        offered = [reading.offered for reading in models]
         if not offered or any(names is None or step.name in names for names in offered):
             return step
         return replace(
@@ -159,12 +172,19 @@ class _Folder:
         for reading in self._givers():
             if reading.output is None:
                 continue
-            found = reading.output.read()
+            found = self._given(reading)
             if found is not None and not _says_none(found):
                 return found, reading.step.span_id
             if reading.step.span_id == self.root_id:
                 break
         return None, self.root_id
+
+    def _given(self, reading: Reading) -> Any:
+        """Read what a span gave as an answer, once."""
+        span_id = reading.step.span_id
+        if span_id not in self._read:
+            self._read[span_id] = None if reading.output is None else reading.output.read()
+        return self._read[span_id]
 
     def _givers(self) -> Iterable[Reading]:
         """Order the spans that may hold the answer, the likeliest first."""
@@ -211,7 +231,7 @@ class _Folder:
             (found, reading.output.is_last_word)
             for reading in self.readings
             if self._is_own_model(reading) and reading.output is not None
-            if (found := reading.output.read()) is not None
+            if (found := self._given(reading)) is not None
         ]
         said = [(answers.read(found, self.contract), is_last) for found, is_last in candidates[:-1][-_EARLIER_ANSWERS:]]
         return tuple(each for each, is_last in said if each.is_object or is_last)
@@ -250,16 +270,30 @@ class _Folder:
     def _gave_nothing(self) -> bool:
         """Whether the root recorded an answer that says there was none."""
         root = self.by_id.get(self.root_id)
-        given = root.output.read() if root is not None and root.output is not None else None
-        return _says_none(given)
+        return root is not None and _says_none(self._given(root))
+
+    def _was_left_hanging(self) -> bool:
+        """Whether the run ended with a call at work.
+
+        The call has no result, nothing began after it, and the run ended sooner after it than it had lasted: one that
+        only asked for a person's consent returns at once.
+        """
+        calls = [reading for reading in self.readings if reading.step.kind in CALLS]
+        root = self.by_id.get(self.root_id)
+        if root is None or not calls or not any(r.step.kind is Kind.AGENT for r in self.readings):
+            return False
+        last = max(calls, key=lambda reading: (reading.step.started_at, reading.step.span_id))
+        lasted = last.step.ended_at - last.step.started_at
+        return last.unanswered and root.step.ended_at - last.step.ended_at < lasted
 
     def _ending(self, resolved: Resolved, *, has_answer: bool) -> Ending:
         if resolved.cancelled or (resolved.abandoned and not has_answer):
             return Ending.CANCELLED
         is_paused = resolved.paused or self.declared.paused
-        if resolved.broken_at or (not has_answer and not is_paused and (self._owes_answer() or self._gave_nothing())):
+        if resolved.broken_at:
             return Ending.BROKEN
-        return Ending.ANSWERED
+        is_missing = self._owes_answer() or self._gave_nothing() or self._was_left_hanging()
+        return Ending.BROKEN if is_missing and not has_answer and not is_paused else Ending.ANSWERED
 
 
 def _says_none(answer: Any) -> bool:

@@ -11,7 +11,7 @@ import re
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import gen_ai, values
+from otel_aml.conventions import gen_ai, incidents, values
 from otel_aml.conventions.marks import OUTPUT_TOOLS, RESULTS
 from otel_aml.spans import attributes as names
 
@@ -31,9 +31,12 @@ class Glance(IntEnum):
 
 
 _MODELS: Final = frozenset({"chat", "generate_content", "text_completion", "LLM"})
-_TOOLS: Final = frozenset({"execute_tool", "TOOL"})
-_READ_ALWAYS: Final = frozenset({"invoke_agent", "retrieval", "AGENT", "RETRIEVER"})
-_RESULTS: Final = (names.GEN_AI_RESULT, names.OPENINFERENCE_OUTPUT)
+_TOOLS: Final = frozenset({"execute_tool", "TOOL", "tool", "tools/call"})
+_READ_ALWAYS: Final = frozenset({"invoke_agent", "retrieval", "vector_db_retrieve", "AGENT", "RETRIEVER", "agent"})
+_CROWDED: Final = 128
+"""The SDK's default limit of attributes: a span that has as many may have lost its kind."""
+_RESULTS: Final = (names.GEN_AI_RESULT, names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
+_GIVEN: Final = (names.GEN_AI_ARGUMENTS, names.OPENINFERENCE_INPUT, names.TRACELOOP_INPUT)
 _TELLING: Final = frozenset(
     {
         names.ERROR_TYPE,
@@ -49,11 +52,15 @@ _TELLING: Final = frozenset(
         names.PYDANTIC_AI_FINAL,
         names.PYDANTIC_AI_DEFERRAL,
         names.PYDANTIC_AI_ATTEMPT,
+        names.TRACELOOP_REQUEST,
     }
 )
 _MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|response_type)"')
 _CALLED: Final = re.compile(r'"name"\s*:\s*"([^"\\]*)"')
 _SENTENCES: Final = tuple(sentence.starts for sentence in RESULTS)
+
+_WORDS: Final = (names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND, names.MCP_METHOD)
+_OUTPUTS: Final = (names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
 
 KEPT: Final = frozenset(
     {
@@ -67,6 +74,10 @@ KEPT: Final = frozenset(
         names.OPENINFERENCE_TOOL,
         names.OPENINFERENCE_MODEL,
         names.OPENINFERENCE_INPUT,
+        names.TRACELOOP_KIND,
+        names.TRACELOOP_NAME,
+        names.TRACELOOP_INPUT,
+        names.MCP_METHOD,
         names.URL,
         names.OLD_URL,
         names.DB_QUERY,
@@ -85,22 +96,38 @@ def glance(attributes: dict[str, Any]) -> Glance:
     """
     if not _TELLING.isdisjoint(attributes):
         return Glance.MATTERS
-    said = attributes.get(names.GEN_AI_OPERATION)
+    said = _said(attributes)
     if said is None:
-        said = attributes.get(names.OPENINFERENCE_KIND)
-        if said is None:
-            return Glance.NOTHING
+        return Glance.MATTERS if len(attributes) >= _CROWDED else Glance.NOTHING
     if not isinstance(said, str) or said in _READ_ALWAYS:
         return Glance.MATTERS
     if said in _TOOLS:
         return Glance.MAKES_A_RUN if _is_plain_result(attributes) else Glance.MATTERS
     if said in _MODELS:
         return Glance.MAKES_A_RUN if _is_plain_turn(attributes) else Glance.MATTERS
-    return Glance.NOTHING
+    return Glance.MATTERS if _may_refuse(attributes) else Glance.NOTHING
+
+
+def _said(attributes: Mapping[str, Any]) -> Any:
+    """Find the word by which a span says what it did."""
+    for key in _WORDS:
+        said = attributes.get(key)
+        if said is not None:
+            return said
+    return None
+
+
+def _may_refuse(attributes: Mapping[str, Any]) -> bool:
+    """Whether a plain step may hold a framework's word that it refused what the model wrote."""
+    for key in _OUTPUTS:
+        value = attributes.get(key)
+        if value is not None:
+            return isinstance(value, str) and incidents.has_refusal(value)
+    return False
 
 
 def _is_plain_result(attributes: Mapping[str, Any]) -> bool:
-    """Whether what a tool returned holds no mark of failure."""
+    """Whether what a tool returned is there, if its arguments are, and holds no mark of failure."""
     for key in _RESULTS:
         result = attributes.get(key)
         if result is not None:
@@ -109,12 +136,12 @@ def _is_plain_result(attributes: Mapping[str, Any]) -> bool:
             if result[:1] != "{":
                 return True
             return len(result) <= values.SCANNED_BYTES and _MARK.search(result) is None
-    return True
+    return all(attributes.get(key) is None for key in _GIVEN)
 
 
 def _is_plain_turn(attributes: dict[str, Any]) -> bool:
     """Whether a model did no more than call tools that it was offered."""
-    if names.OPENINFERENCE_OUTPUT in attributes:
+    if names.OPENINFERENCE_KIND in attributes or names.TRACELOOP_OUTPUT in attributes:
         return False
     output = attributes.get(names.GEN_AI_OUTPUT)
     if output is None:

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import marks, values
+from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
 from otel_aml.core.steps import About, Incident, Kind, Sort
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.spans import attributes as names
@@ -27,6 +27,7 @@ _FRAME: Final = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in 
 _STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
 _BY_CODE: Final = {str(code): how for code, how in marks.STATUS_CODES.items()}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,79}\Z")
+_EXCEPTION_NAME: Final = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]{0,60}(?:Error|Exception|Timeout))\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +48,14 @@ class Ended:
 WELL: Final = Ended()
 
 
-def of(
+def of(  # noqa: PLR0913 - the app's own marks go by keyword
     span: SpanRecord,
     kind: Kind,
     result: Any = None,
     *,
     in_flight: str = "",
     failure_marks: Sequence[Callable[[str], str | None]] = (),
+    control_flow: Mapping[str, str] = EMPTY,
 ) -> Ended:
     """Say how a span ended.
 
@@ -63,11 +65,12 @@ def of(
         result: What a call returned, as recorded; None where it was not.
         in_flight: Qualified name of a BaseException on its way through the span as it ended, which no status shows.
         failure_marks: The app's own marks: each gets a result's text and says how the call failed, or None.
+        control_flow: The app's own exceptions that are mere control flow, by their qualified names.
     """
     declared = span.attributes.get(names.STEP_CLASS)
     if declared is not None:
         return Ended(_declared(span, values.text(declared) or ""))
-    recorded = _recorded(span, kind)
+    recorded = _recorded(span, kind, control_flow)
     if recorded is not None:
         return recorded
     if in_flight in marks.CANCELLATIONS:
@@ -88,12 +91,31 @@ def _declared(span: SpanRecord, failure_class: str) -> Incident | None:
     return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable, noted=True)
 
 
-def _recorded(span: SpanRecord, kind: Kind) -> Ended | None:
+def of_update(value: Any) -> Incident | None:
+    """Find the framework's word, in what one node added to the state of a graph, that it refused the model's output."""
+    if not isinstance(value, str) or not has_refusal(value):
+        return None
+    found = payloads.update_of(value)
+    said = langchain.refusal(found)
+    return None if said is None else _refused(*said)
+
+
+def has_refusal(value: str) -> bool:
+    """Whether a text may hold such a word."""
+    return value[:1] in ("[", "{") and any(words in value[: values.SCANNED_BYTES] for words in marks.REFUSAL_WORDS)
+
+
+def _refused(said: Sentence, words: str) -> Incident:
+    """Make an incident of a sentence; without a message, so that what repeats it is taken for its echo."""
+    return Incident(sort=said.sort, about=said.about, subject=said.subject(words), error_type=said.error_type)
+
+
+def _recorded(span: SpanRecord, kind: Kind, control_flow: Mapping[str, str]) -> Ended | None:
     """Read what the instrumentation recorded: control flow whatever the status, an exception where that is ERROR."""
     type_, message, stack = _exception(span)
-    flow = marks.CONTROL_FLOW.get(type_)
+    flow = marks.CONTROL_FLOW.get(type_) or control_flow.get(type_)
     if flow is not None:
-        return Ended(flow=flow)
+        return Ended(flow=marks.Flow(flow))
     if span.status is not Status.ERROR:
         return None
     return Ended(_named(span, kind, "" if type_ == "_OTHER" else type_, message, stack))
@@ -117,18 +139,19 @@ def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -
         return Incident(
             sort=marks.CANCELLATIONS[type_], type=type_, message=message, error_type="cancelled", detail=detail
         )
-    said = _sentence(marks.STATUSES, message, span.scope)
+    said = marks.sentence_in(marks.STATUSES, message, span.scope)
     if said is not None:
         return Incident(
             sort=said.sort,
             about=said.about,
+            subject=said.subject(message),
             type=type_,
             message=message,
             error_type=said.error_type or _short(type_),
             detail=detail,
         )
     about = _rejected(kind, type_, message)
-    if about is None and kind is Kind.TOOL and values.is_broken_json(span.attributes.get(names.GEN_AI_ARGUMENTS)):
+    if about is None and kind is Kind.TOOL and _is_misfit(span.attributes):
         about = About.ARGUMENTS
     if about is not None:
         return Incident(
@@ -144,6 +167,14 @@ def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -
         of_provider=of_provider,
         detail=detail,
     )
+
+
+def _is_misfit(attributes: Mapping[str, Any]) -> bool:
+    """Whether the arguments of a failed call are no JSON, or surely break the schema that was recorded beside them."""
+    if values.is_broken_json(attributes.get(names.GEN_AI_ARGUMENTS)):
+        return True
+    schema = attributes.get(names.OPENINFERENCE_TOOL_SCHEMA)
+    return schema is not None and schemas.misfits(schema, attributes.get(names.OPENINFERENCE_INPUT))
 
 
 def _without_type(message: str, type_: str) -> str:
@@ -209,6 +240,9 @@ def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
     known = marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
     if known:
         return known, of_provider
+    provider = marks.PROVIDER_STATUS.match(message)
+    if provider is not None and provider["code"] in _BY_CODE:
+        return _BY_CODE[provider["code"]], True
     by_code = _BY_CODE.get(short) or _BY_CODE.get(_code_in(message), "")
     if by_code:
         return by_code, of_provider or (not type_ and by_code == "rate_limited")
@@ -227,9 +261,47 @@ def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str]
         if said is not None:
             return Ended(said)
         if result[:1] == "{" and len(result) > values.SCANNED_BYTES:
-            return Ended(cut=True)
+            return Ended(cut=not langchain.went_well(result))
     envelope = values.parsed(result)
-    return Ended(_envelope_error(envelope)) if values.is_map(envelope) else WELL
+    if not values.is_map(envelope):
+        return WELL
+    message = langchain.tool_result(envelope)
+    if message is not None:
+        words, is_error = message
+        return _from_message(words, scope, failure_marks, is_error=is_error)
+    inner = envelope.get("response")
+    if values.is_map(inner) and "name" in envelope:
+        envelope = inner
+    return Ended(_envelope_error(envelope))
+
+
+def _from_message(
+    words: str,
+    scope: str,
+    failure_marks: Sequence[Callable[[str], str | None]],
+    *,
+    is_error: bool,
+) -> Ended:
+    """Read a tool message: its status, and its words as the tool's result."""
+    if words.startswith(marks.DECISIONS):
+        return WELL
+    said = marks.sentence_in(marks.TOOL_MESSAGES, words)
+    if said is not None:
+        return Ended(_refused(said, words))
+    ended = _from_result(words, scope, failure_marks)
+    if not is_error or ended.incident is not None:
+        return ended
+    named = _EXCEPTION_NAME.search(words[:_MESSAGE])
+    error_type, of_provider = how_it_failed(named["name"] if named else "", words[:_MESSAGE])
+    return Ended(
+        Incident(
+            sort=Sort.FAILED,
+            message=words[:_MESSAGE],
+            error_type=error_type,
+            retriable=error_type in marks.RETRIABLE,
+            of_provider=of_provider,
+        )
+    )
 
 
 def _from_words(
@@ -242,7 +314,7 @@ def _from_words(
         how = mark(result[: values.SCANNED_BYTES])
         if how:
             return Incident(sort=Sort.FAILED, error_type=_word(how), message=result[:_MESSAGE])
-    said = _sentence(marks.RESULTS, result[:_MESSAGE], scope)
+    said = marks.sentence_in(marks.RESULTS, result[:_MESSAGE], scope)
     if said is None:
         return None
     return Incident(
@@ -271,6 +343,9 @@ def _envelope_error(envelope: Mapping[str, Any]) -> Incident | None:
     stated = (isinstance(status, str) and status.lower() == "error") or bool(envelope.get("error"))
     if not (marked or refused or (stated and not has_data)):
         return None
+    said = marks.sentence_in(marks.ENVELOPES, words)
+    if said is not None:
+        return _refused(said, words)
     code = envelope.get("status_code", envelope.get("code", status))
     type_ = values.text(envelope.get("error_type")) or ""
     error_type, of_provider = how_it_failed(type_, f"status {code} {words}")
@@ -288,18 +363,9 @@ def _error_words(envelope: Mapping[str, Any]) -> str:
     error = envelope.get("error")
     if values.is_map(error):
         error = error.get("message")
-    return error if isinstance(error, str) else values.text(envelope.get("message")) or ""
-
-
-def _sentence(sentences: Sequence[Sentence], words: str, scope: str) -> Sentence | None:
-    for sentence in sentences:
-        if (
-            words.startswith(sentence.starts)
-            and sentence.holds in words
-            and (not sentence.scopes or scope.startswith(sentence.scopes))
-        ):
-            return sentence
-    return None
+    if isinstance(error, str):
+        return error
+    return values.text(envelope.get("message")) or mcp.words(envelope)
 
 
 def technical_detail(type_: str, stack: str) -> str:

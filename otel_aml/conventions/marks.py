@@ -5,6 +5,7 @@ Texts and names drift with versions: they were read from recorded runs of the ve
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from otel_aml.core.steps import About, Sort
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 
 class Flow(StrEnum):
@@ -83,6 +84,7 @@ class Sentence:
         sort: What it means.
         about: What was rejected, if anything.
         error_type: How it failed, if that is known.
+        named: Finds the tool that was called in vain, as the group `name`.
         scopes: Only in spans of instrumentation scopes that start so; empty: in any.
         source: Where the words were read.
     """
@@ -92,9 +94,77 @@ class Sentence:
     sort: Sort = Sort.FAILED
     about: About | None = None
     error_type: str = ""
+    named: re.Pattern[str] | None = None
     scopes: tuple[str, ...] = ()
     source: str
 
+    def subject(self, words: str) -> str:
+        """Name the tool that was called in vain; empty where the words do not tell."""
+        found = self.named.search(words) if self.named is not None else None
+        return found["name"] if found else ""
+
+
+def sentence_in(sentences: Sequence[Sentence], words: str, scope: str = "") -> Sentence | None:
+    """Find the sentence that a text starts with."""
+    for sentence in sentences:
+        if (
+            words.startswith(sentence.starts)
+            and sentence.holds in words
+            and (not sentence.scopes or scope.startswith(sentence.scopes))
+        ):
+            return sentence
+    return None
+
+
+TOOL_MESSAGES: Final[tuple[Sentence, ...]] = (
+    Sentence(
+        starts="Error: ",
+        holds=" is not a valid tool, try one of [",
+        sort=Sort.REJECTED,
+        about=About.TOOL_NAME,
+        error_type="unknown_tool",
+        named=re.compile(r"\AError: (?P<name>.{1,80}?) is not a valid tool, "),
+        source="langgraph-prebuilt 1.1.3, INVALID_TOOL_NAME_ERROR_TEMPLATE",
+    ),
+    Sentence(
+        starts="Error invoking tool '",
+        holds="' with kwargs ",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        named=re.compile(r"\AError invoking tool '(?P<name>[^']{1,80})' "),
+        source="langgraph-prebuilt 1.1.3, TOOL_INVOCATION_ERROR_TEMPLATE",
+    ),
+    Sentence(
+        starts="Error: Failed to parse structured output for tool '",
+        sort=Sort.REJECTED,
+        about=About.ANSWER,
+        error_type="invalid_answer",
+        source="langchain 1.5.2, StructuredOutputValidationError",
+    ),
+    Sentence(
+        starts="Error: Model incorrectly returned multiple structured responses",
+        sort=Sort.REJECTED,
+        about=About.ANSWER,
+        error_type="invalid_answer",
+        source="langchain 1.5.2, MultipleStructuredOutputsError",
+    ),
+)
+"""Sentences of a tool message by which a graph refuses what the model wrote: no tool ran."""
+
+REFUSAL_WORDS: Final[tuple[str, ...]] = (
+    " is not a valid tool, try one of [",
+    "Error invoking tool '",
+    "Error: Failed to parse structured output for tool '",
+    "Error: Model incorrectly returned multiple structured responses",
+)
+"""Without one of these words there is none of those sentences, so nothing need be parsed."""
+
+HANDED_OVER: Final = "Returning structured response: "
+"""How the tool message starts that stands for an accepted structured answer (langchain 1.5.2)."""
+
+DECISIONS: Final[tuple[str, ...]] = ("User rejected the tool call for ",)
+"""How the tool message starts that stands for a person's refusal (langchain 1.5.2, HumanInTheLoopMiddleware)."""
 
 RESULTS: Final[tuple[Sentence, ...]] = (
     Sentence(
@@ -109,6 +179,58 @@ RESULTS: Final[tuple[Sentence, ...]] = (
     ),
 )
 """Sentences at the very start of a tool's result that say it failed."""
+
+ENVELOPES: Final[tuple[Sentence, ...]] = (
+    Sentence(
+        starts="Unknown tool: ",
+        sort=Sort.REJECTED,
+        about=About.TOOL_NAME,
+        error_type="unknown_tool",
+        named=re.compile(r"\AUnknown tool: '?(?P<name>[^\s']{1,80})"),
+        source="mcp 1.30.0 and 2.3.0, ToolError",
+    ),
+    Sentence(
+        starts="Error executing tool ",
+        holds=" validation error for ",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        source="mcp 1.30.0, FastMCP",
+    ),
+    Sentence(
+        starts="Error executing tool ",
+        holds=" validation errors for ",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        source="mcp 1.30.0, FastMCP",
+    ),
+    Sentence(
+        starts="Input validation error: ",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        source="mcp 1.30.0, the low-level server",
+    ),
+    Sentence(
+        starts="Invoking `",
+        holds="failed as no tool with that name is available",
+        sort=Sort.REJECTED,
+        about=About.TOOL_NAME,
+        error_type="unknown_tool",
+        named=re.compile(r"\AInvoking `(?P<name>[^(`]{1,80})"),
+        source="google-adk 2.13.0, its reflection on a tool's error",
+    ),
+    Sentence(
+        starts="Invoking `",
+        holds="mandatory input parameters are not present",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        source="google-adk 2.13.0, FunctionTool",
+    ),
+)
+"""Sentences that an error envelope starts with, where no tool ran."""
 
 STATUSES: Final[tuple[Sentence, ...]] = (
     Sentence(
@@ -138,6 +260,24 @@ STATUSES: Final[tuple[Sentence, ...]] = (
         sort=Sort.REJECTED,
         about=About.ARGUMENTS,
         source="openai-agents 0.24.0, ModelBehaviorError of a call",
+    ),
+    Sentence(
+        starts="Tool not found: ",
+        sort=Sort.REJECTED,
+        about=About.TOOL_NAME,
+        error_type="unknown_tool",
+        named=re.compile(r"'tool_name': '(?P<name>[^']{1,80})'"),
+        scopes=("openinference.instrumentation.openai_agents", "opentelemetry.instrumentation.openai_agents"),
+        source="openai-agents 0.24.0, the error of a turn",
+    ),
+    Sentence(
+        starts="Unknown tool ",
+        holds=", should be one of: ",
+        sort=Sort.REJECTED,
+        about=About.TOOL_NAME,
+        error_type="unknown_tool",
+        named=re.compile(r"\AUnknown tool (?P<name>.{1,80}?), should be one of: "),
+        source="smolagents 1.26.0, AgentToolExecutionError",
     ),
 )
 """Sentences at the start of a status or an exception's message."""
@@ -241,6 +381,9 @@ STATUS_CODES: Final[Mapping[int, str]] = MappingProxyType(
 )
 """How a call failed, by its HTTP status (RFC 9110, RFC 6585)."""
 
+PROVIDER_STATUS: Final = re.compile(r"\A(?P<code>[45]\d\d) [A-Z][A-Z_]{3,}\b")
+"""How the text of a model provider's error starts that names its status twice: `503 UNAVAILABLE` (google-genai)."""
+
 RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavailable"})
 """The ways to fail that may pass by themselves."""
 
@@ -266,8 +409,11 @@ FRAMEWORK_SCOPES: Final[tuple[str, ...]] = (
 """Instrumentation scopes of agent frameworks: their outermost span is a run. Clients of models, HTTP or databases are
 not here."""
 
-OUTPUT_TOOLS: Final[frozenset[str]] = frozenset({"final_result", "final_answer"})
-"""Names of the calls by which a model hands its answer over (pydantic-ai 2.68.0, smolagents 1.26.0)."""
+OUTPUT_TOOLS: Final[frozenset[str]] = frozenset({"final_result", "final_answer", "set_model_response"})
+"""Names of calls by which a model hands its answer over (pydantic-ai 2.68.0, smolagents 1.26.0, google-adk 2.13.0)."""
+
+DOCUMENT_IDS: Final[tuple[str, ...]] = ("id", "doc_id", "document_id")
+"""Keys of a document's metadata that hold its id."""
 
 HANDLED_ERROR: Final = "ERROR_HANDLED_BY"
 """How the `response_type` of a result starts that stands for an error (google-adk 2.13.0, its retry plugin)."""

@@ -12,6 +12,19 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """What a model, an agent or a graph gave in its last turn.
+
+    Args:
+        final: The answer, a text or an object; None where it gave none.
+        calls: The tools that it called instead, in order.
+    """
+
+    final: Any
+    calls: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """What a model or an agent gave, as recorded; parsed only when a run is weighed.
 
@@ -92,6 +105,7 @@ class Reading:
         documents: Ids of what a retrieval returned; None where it is no retrieval or its ids are not recorded.
         output: What a model or an agent gave; None where nothing was recorded.
         opens_case: It is a span that `case()` opened, which is always a run.
+        unanswered: A call of a tool whose arguments were recorded, but neither a result nor an error.
         offered: The tools that a model was offered; None where that is not recorded.
         answer_due: An agent of an instrumentation that records answers: without one the run ended without an answer.
         declared: What attributes under `aml.` say.
@@ -103,6 +117,7 @@ class Reading:
     documents: frozenset[str] | None = None
     output: Output | None = None
     opens_case: bool = False
+    unanswered: bool = False
     offered: frozenset[str] | None = None
     answer_due: bool = False
     declared: Declared = field(default=NOTHING_DECLARED)

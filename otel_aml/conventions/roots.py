@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from otel_aml.conventions import gen_ai, openinference, values
+from otel_aml.conventions import openllmetry, values
+from otel_aml.conventions.kinds import kind
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES
 from otel_aml.core.lineage import parents_first
 from otel_aml.core.steps import Kind
@@ -28,7 +29,7 @@ def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[s
     """Whether a span is of an agent framework, by its scope or by what its attributes say."""
     if scope in _FRAMEWORKS or scope in frameworks:
         return True
-    return gen_ai.kind(attributes) is Kind.AGENT or openinference.kind(attributes) is Kind.AGENT
+    return kind(attributes) is Kind.AGENT or openllmetry.is_workflow(attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,7 @@ def _is_lost(span: SpanRecord, by_id: Mapping[str, SpanRecord]) -> bool:
     """Whether the parent of a span was never exported, though it was in this process."""
     if span.parent_id is None or span.parent_id in by_id or span.remote_parent:
         return False
-    kind = gen_ai.kind(span.attributes) or openinference.kind(span.attributes)
-    return kind is not Kind.AGENT and not span.server
+    return kind(span.attributes) is not Kind.AGENT and not span.server
 
 
 def _lost_root(spans: Sequence[SpanRecord], by_id: Mapping[str, SpanRecord]) -> str | None:

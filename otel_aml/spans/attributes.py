@@ -38,6 +38,22 @@ OPENINFERENCE_OUTPUT: Final = "output.value"
 OPENINFERENCE_DOCUMENTS: Final = "retrieval.documents"
 OPENINFERENCE_MODEL: Final = "llm.model_name"
 OPENINFERENCE_SESSION: Final = "session.id"
+OPENINFERENCE_OUTPUT_TYPE: Final = "output.mime_type"
+OPENINFERENCE_SAID: Final = "llm.output_messages"
+OPENINFERENCE_TOOLS_OFFERED: Final = "llm.tools"
+OPENINFERENCE_TOOL_SCHEMA: Final = "tool.parameters"
+OPENINFERENCE_AGENT: Final = "agent.name"
+
+# OpenLLMetry 0.62 (traceloop/openllmetry)
+TRACELOOP_KIND: Final = "traceloop.span.kind"
+TRACELOOP_NAME: Final = "traceloop.entity.name"
+TRACELOOP_INPUT: Final = "traceloop.entity.input"
+TRACELOOP_OUTPUT: Final = "traceloop.entity.output"
+TRACELOOP_THREAD: Final = "traceloop.association.properties.thread_id"
+TRACELOOP_SESSION: Final = "traceloop.association.properties.session_id"
+TRACELOOP_SAID: Final = "gen_ai.completion"
+TRACELOOP_REQUEST: Final = "llm.request.type"
+TRACELOOP_TOOLS_OFFERED: Final = "llm.request.functions"
 
 # pydantic-ai 2.68 (format version 5)
 PYDANTIC_AI_FINAL: Final = "final_result"

@@ -29,13 +29,45 @@ RESULTS = [
     '{"data": 1}',
     "{" + " " * 40_000,
 ]
+REFUSED = {
+    "type": "tool",
+    "data": {"content": "Error: ghost is not a valid tool, try one of [search].", "name": "ghost"},
+}
+FAILED = {"type": "tool", "data": {"content": "down", "name": "search", "status": "error"}}
+UPDATES = [
+    json.dumps({"messages": [REFUSED]}),
+    json.dumps({"outputs": {"messages": [REFUSED]}}),
+    json.dumps([{"graph": None, "update": {"messages": [REFUSED]}}]),
+    json.dumps(FAILED),
+    json.dumps({"output": FAILED}),
+]
 POOL = {
-    names.GEN_AI_OPERATION: ["chat", "execute_tool", "retrieval", "invoke_agent", "embeddings", "create_agent", 7],
+    names.GEN_AI_OPERATION: [
+        "chat",
+        "execute_tool",
+        "execute_task",
+        "retrieval",
+        "vector_db_retrieve",
+        "invoke_agent",
+        "embeddings",
+        "create_agent",
+        7,
+    ],
     names.OPENINFERENCE_KIND: ["LLM", "TOOL", "RETRIEVER", "AGENT", "CHAIN"],
     names.ERROR_TYPE: ["langgraph.errors.GraphInterrupt", "500"],
     names.GEN_AI_TOOL: ["search"],
     names.GEN_AI_RESULT: [*RESULTS, {"ok": False}],
-    names.OPENINFERENCE_OUTPUT: RESULTS,
+    names.OPENINFERENCE_OUTPUT: [*RESULTS, *UPDATES],
+    names.OPENINFERENCE_INPUT: ['{"q": 1}', "__REDACTED__"],
+    "llm.output_messages.0.message.content": ["done"],
+    "llm.output_messages.1.message.tool_calls.0.tool_call.function.name": ["ghost", "search"],
+    "llm.tools.0.tool.json_schema": ['{"name": "search"}'],
+    names.TRACELOOP_KIND: ["workflow", "agent", "task", "tool", 7],
+    names.TRACELOOP_INPUT: ['{"input_str": "x", "tags": []}'],
+    names.TRACELOOP_OUTPUT: [*RESULTS, *UPDATES, '{"documents": []}', '"done"'],
+    names.TRACELOOP_REQUEST: ["chat", "rerank"],
+    "gen_ai.completion.0.content": ["done"],
+    names.MCP_METHOD: ["tools/call", "initialize"],
     names.GEN_AI_OUTPUT: [*MESSAGES, *map(json.dumps, MESSAGES)],
     names.GEN_AI_TOOLS_OFFERED: ['[{"name": "search"}]', [{"name": "search"}], "[]"],
     names.GEN_AI_DOCUMENTS: ['[{"id": "n"}]'],
@@ -53,10 +85,11 @@ POOL = {
 @given(attributes=st.fixed_dictionaries({}, optional={key: st.sampled_from(each) for key, each in POOL.items()}))
 def test_a_glance_never_overlooks_what_reading_tells(attributes):
     """When in doubt it says that the span matters. (A plain step's output counts at a root only, always read.)"""
-    reading, worth = read(span(attributes=attributes)), glance(attributes)
+    reading, worth = read(span(attributes=attributes, scope="a framework")), glance(attributes)
     step = reading.step
     tells = (
         step.incident or step.paused or step.asked_again or step.cut or reading.documents or reading.answer_due,
+        reading.unanswered,
         reading.declared is not NOTHING_DECLARED,
         step.kind in MAKES_A_RUN and reading.output is not None and reading.output.read() is not None,
     )
