@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from otel_aml import __version__
-from otel_aml.cli import classify, demo, ingest, report
+from otel_aml.cli import classify, demo, doctor, explain, ingest, inspect, query, report, show
 from otel_aml.cli.common import FAULT, say
 from otel_aml.errors import OtelAmlError
 
@@ -31,6 +31,11 @@ app.command(name="demo", epilog=demo.EXAMPLES)(demo.demo)
 app.command(name="ingest", epilog=ingest.EXAMPLES)(ingest.ingest)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="classify", epilog=classify.EXAMPLES)(classify.classify)
+app.command(name="show", epilog=show.EXAMPLES)(show.show)
+app.command(name="explain", epilog=explain.EXAMPLES)(explain.explain)
+app.command(name="inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
+app.command(name="query", epilog=query.EXAMPLES)(query.query)
+app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def _version(asked: bool) -> None:  # noqa: FBT001 - typer's signature

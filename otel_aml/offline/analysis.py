@@ -86,17 +86,19 @@ def analysed(
         if saved is None:
             found = load(store, inputs.files(given.files), on_bytes=on_bytes)
             read, earlier = found.read, found.problems.ordered()
-            source = _replayed(store, contract, problems)
+            source: Iterator[RunRecord] | None = _replayed(store, contract, problems)
         else:
             if contract is not None:
                 raise ConfigurationError(
                     "a contract is applied when spans are read, and a store keeps no answers; "
                     "give it to: otel-aml ingest FILE... --contract FILE --into PATH"
                 )
-            opened = store.saved_duckdb(saved) if saved.is_file() else store.saved_parquet(saved)
+            anew = bool(labels)
+            opened = store.saved_duckdb(saved, anew=anew) if saved.is_file() else store.saved_parquet(saved, anew=anew)
             read, earlier = opened.read, opened.problems
-            source = map(evidence.read, store.records())
-        read.runs = _Writer(store, keep_evidence=keep_evidence).write(source, labels)
+            source = map(evidence.read, store.records()) if anew else None
+        if source is not None:
+            read.runs = _Writer(store, keep_evidence=keep_evidence).write(source, labels)
         if labels.unused():
             problems.add(
                 str(given.gold or given.judged), None, f"{labels.unused()} labels belong to no run that was read"

@@ -115,6 +115,10 @@ class Labels:
             label = self.by_trace[trace_id].over(label)
         return label
 
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.by_trace or self.by_case)
+
     def unused(self) -> int:
         """Count the traces and cases that no run belongs to."""
         return len((self.by_trace.keys() | self.by_case.keys()) - self.used)

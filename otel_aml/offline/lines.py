@@ -111,6 +111,22 @@ class _CutOffError(Exception):
     """The rest of a stream cannot be read."""
 
 
+def packing(file: str) -> str:
+    """Say how a file is packed: `plain`, `gz`, `zst`; `stream` for standard input, which is read once.
+
+    Raises:
+        InputError: The file cannot be opened.
+    """
+    if file == STDIN:
+        return "stream"
+    try:
+        with _opened(file) as stream:
+            head = stream.peek(len(_ZSTD))
+    except OSError as error:
+        raise InputError(f"{file!r} cannot be opened: {error.strerror}; give a file that can be read") from error
+    return "gz" if head.startswith(_GZIP) else "zst" if head.startswith(_ZSTD) else "plain"
+
+
 def _lines(file: str, unpack_zst: Unpack) -> Iterator[bytes | None]:
     try:
         with _opened(file) as stream:

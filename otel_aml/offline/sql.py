@@ -10,6 +10,12 @@ _PACKAGE: Final = Path(__file__).parent.parent
 _PLACES: Final = (_PACKAGE / "queries", _PACKAGE.parent / "queries")
 
 
+def names(folder: str) -> tuple[str, ...]:
+    """List the queries of a folder."""
+    found = (path.stem for place in _PLACES for path in (place / folder).glob("*.sql"))
+    return tuple(sorted(set(found)))
+
+
 @cache
 def query(name: str) -> str:
     """Read a query.

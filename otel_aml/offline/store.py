@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -21,7 +22,7 @@ from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event, SpanRecord, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from otel_aml.offline.lines import Chunk
 
@@ -71,18 +72,15 @@ _SAVE_PARQUET: Final = {
     "readings": "copy readings to $path (format parquet, compression zstd)",
     "problems": "copy problems to $path (format parquet, compression zstd)",
 }
-_FROM_DUCKDB: Final = (
-    "attach $path as source (read_only)",
-    "insert into evidence from source.evidence",
-    "insert into readings from source.readings",
-    "insert into problems from source.problems",
-    "detach source",
-)
-_FROM_PARQUET: Final = (
-    "insert into evidence from read_parquet($path || '/evidence.parquet')",
-    "insert into readings from read_parquet($path || '/readings.parquet')",
-    "insert into problems from read_parquet($path || '/problems.parquet')",
-)
+_ATTACH: Final = "attach $path as source (read_only)"
+_READINGS: Final = ("readings", "problems")
+_DROP: Final = {
+    "spans": "drop table spans",
+    "runs": "drop table runs",
+    "checks": "drop table checks",
+    "failures": "drop table failures",
+}
+_VERDICTS: Final = ("runs", "checks", "failures")
 _ZST_LINES: Final = "select body from zst_lines($path, $newline, $most)"
 _ZST_COUNT: Final = "select count(*), count(body) from zst_lines($path, $newline, $most)"
 _ZST_REJECTED: Final = "select line from reject_errors where scan_id = (select max(scan_id) from reject_errors)"
@@ -169,6 +167,32 @@ class Saved:
 
     read: Read
     problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asking:
+    """Within which limits a user's question is answered.
+
+    Args:
+        paths: The only files that may still be read.
+    """
+
+    paths: Sequence[Path] = ()
+    rows: int = 1_000
+    seconds: float = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a user's question.
+
+    Args:
+        is_cut: There are more rows.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    is_cut: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,24 +288,24 @@ class Store:
         """Count the traces."""
         return _count(self._connection.execute("select count(distinct trace_id) from spans"))
 
-    def traces(self) -> Iterator[Trace]:
-        """Go through the traces in the order of their ids, in bounded memory."""
+    def traces(self, trace_id: str | None = None) -> Iterator[Trace]:
+        """Go through the traces, or one of them, in the order of their ids, in bounded memory."""
         cursor = self._connection.cursor()
         try:
-            cursor.execute(query("load/replay"), {"names": _NAMES})
-            trace_id, spans, dropped = "", list[StoredSpan](), 0
+            cursor.execute(query("load/replay"), {"names": _NAMES, "trace_id": trace_id})
+            current, spans, dropped = "", list[StoredSpan](), 0
             while rows := cursor.fetchmany(_BATCH):
                 for row in rows:
-                    if row[0] != trace_id:
+                    if row[0] != current:
                         if spans:
-                            yield Trace(trace_id, tuple(spans), dropped)
-                        trace_id, spans, dropped = row[0], [], 0
+                            yield Trace(current, tuple(spans), dropped)
+                        current, spans, dropped = row[0], [], 0
                     if len(spans) < TRACE_SPANS:
                         spans.append(_stored_span(row))
                     else:
                         dropped += 1
             if spans:
-                yield Trace(trace_id, tuple(spans), dropped)
+                yield Trace(current, tuple(spans), dropped)
         finally:
             cursor.close()
 
@@ -325,37 +349,75 @@ class Store:
         for table, statement in _SAVE_PARQUET.items():
             self._connection.execute(statement, {"path": str(folder / f"{table}.parquet")})
 
-    def saved_duckdb(self, path: Path) -> Saved:
-        """Open what was saved in a `.duckdb` file.
+    def saved_duckdb(self, path: Path, *, anew: bool) -> Saved:
+        """Look into what was saved in a `.duckdb` file: spans stay there, and verdicts, unless they are drawn anew.
 
         Raises:
             InputError: It is no such file.
         """
-        return self._saved(path, _FROM_DUCKDB, {"path": str(path)})
+        try:
+            self._connection.execute(_ATTACH, {"path": str(path)})
+            return self._saved(lambda table: self._connection.table(f"source.main.{table}"), anew=anew)
+        except (duckdb.Error, ValueError) as error:
+            raise _no_store(path, error) from error
 
-    def saved_parquet(self, folder: Path) -> Saved:
-        """Open what was saved in a folder of Parquet.
+    def saved_parquet(self, folder: Path, *, anew: bool) -> Saved:
+        """Look into what was saved in a folder of Parquet, as `saved_duckdb` does.
 
         Raises:
             InputError: It is no such folder.
         """
-        return self._saved(folder, _FROM_PARQUET, {"path": str(folder)})
-
-    def _saved(self, path: Path, statements: Sequence[str], values: Mapping[str, str]) -> Saved:
         try:
-            for statement in statements:
-                self._connection.execute(statement, values if "$path" in statement else None)
-            ((counts,),) = self._connection.execute("select counts from readings").fetchall()
-            problems = self._connection.execute("select file, line, reason from problems").fetchall()
+            return self._saved(
+                lambda table: self._connection.read_parquet([str(folder / f"{table}.parquet")]), anew=anew
+            )
         except (duckdb.Error, ValueError) as error:
-            raise InputError(
-                f"{str(path)!r} was not written by `otel-aml ingest` ({_first_line(error)}); "
-                "make it with: otel-aml ingest FILE... --into PATH"
-            ) from error
+            raise _no_store(folder, error) from error
+
+    def _saved(self, saved: Callable[[str], duckdb.DuckDBPyRelation], *, anew: bool) -> Saved:
+        for table in _READINGS:
+            saved(table).insert_into(table)
+        if anew:
+            saved("evidence").insert_into("evidence")
+        for table in ("spans",) if anew else ("spans", *_VERDICTS):
+            self._connection.execute(_DROP[table])
+            saved(table).create_view(table)
+        ((counts,),) = self._connection.execute("select counts from readings").fetchall()
+        problems = self._connection.execute("select file, line, reason from problems").fetchall()
         return Saved(
             Read(**json.loads(counts)),
             tuple(Problem(file, line, reason) for file, line, reason in problems),
         )
+
+    def answer(self, text: str, values: Mapping[str, Any] | None = None, *, asking: Asking) -> Answered:
+        """Ask a question that a user wrote: one select of what is here, bounded in time, memory and rows.
+
+        Afterwards this store reads no further file.
+
+        Raises:
+            InputError: It is not one select, cannot be answered, or takes too long.
+        """
+        self._connection.execute("set allowed_paths = $paths", {"paths": [str(path) for path in asking.paths]})
+        self._connection.execute("set enable_external_access = false")
+        self._connection.execute("set lock_configuration = true")
+        cursor = self._connection.cursor()
+        alarm = threading.Timer(asking.seconds, cursor.interrupt)
+        try:
+            statements = cursor.extract_statements(text)
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+                raise InputError("it is not one select statement; a store is asked, never changed")
+            alarm.start()
+            cursor.execute(text, values)
+            columns = tuple(str(column[0]) for column in cursor.description or ())
+            rows = cursor.fetchmany(asking.rows + 1)
+        except duckdb.InterruptException as error:
+            raise InputError(f"no answer within {asking.seconds:g} s; ask for less, or give --seconds") from error
+        except duckdb.Error as error:
+            raise InputError(f"the question cannot be answered: {_first_line(error)}") from error
+        finally:
+            alarm.cancel()
+            cursor.close()
+        return Answered(columns, tuple(map(tuple, rows[: asking.rows])), is_cut=len(rows) > asking.rows)
 
     def records(self) -> Iterator[str]:
         """Go through the records that verdicts rest on, by trace and root."""
@@ -480,6 +542,13 @@ def _class_rows() -> Iterator[tuple[str, int, bool, str | None, int | None]]:
 def _count(result: duckdb.DuckDBPyConnection) -> int:
     row = result.fetchone()
     return 0 if row is None else int(row[0])
+
+
+def _no_store(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"{str(path)!r} was not written by this version of `otel-aml ingest` ({_first_line(error)}); "
+        "make it with: otel-aml ingest FILE... --into PATH"
+    )
 
 
 def _first_line(error: BaseException) -> str:

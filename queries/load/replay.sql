@@ -2,6 +2,7 @@
 -- grain:     span, the spans of a trace together
 -- events:    exceptions only
 -- process:   equal for spans of one process
+-- $trace_id: of one trace only; null for all
 -- $names:    a pattern for the attributes that are looked at
 select
     spans.trace_id,
@@ -24,6 +25,7 @@ select
     hash(spans.resource) as process,
     coalesce(spans.resource['aml.synthetic'] = 'true', false) as is_synthetic
 from spans
+where coalesce(spans.trace_id = cast($trace_id as varchar), true)
 order by
     spans.trace_id,
     spans.span_id

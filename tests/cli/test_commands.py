@@ -57,27 +57,6 @@ RUN = [
 ]
 
 
-@pytest.fixture
-def run(monkeypatch, capsys, tmp_path):
-    """Run a command line in a folder of its own: its exit code, what it printed, what it said."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["otel-aml", *words])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        out, err = capsys.readouterr()
-        return SimpleNamespace(code=left.value.code or 0, out=out, err=err)
-
-    return command
-
-
-@pytest.fixture
-def traces(tmp_path):
-    return write(tmp_path / "traces.jsonl", line(*good(2)), line(*failed(1)))
-
-
 def strict(text):
     def refuse(token):
         raise AssertionError(token)
@@ -270,7 +249,9 @@ def test_a_fault_of_ours_shows_no_traceback(run, traces, monkeypatch):
         cli.main()
 
 
-@pytest.mark.parametrize("command", ["demo", "ingest", "report", "classify"])
+@pytest.mark.parametrize(
+    "command", ["demo", "ingest", "report", "classify", "show", "explain", "inspect", "query", "doctor"]
+)
 def test_help_has_an_example(run, command):
     """The shortest way to the first result."""
     done = run(command, "--help")
