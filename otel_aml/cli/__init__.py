@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 a check says no, 2 usage, or nothing could be understood. 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -57,15 +58,21 @@ def _options(
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as left:
+        if not isinstance(left.__context__, BrokenPipeError) and _flushed():
+            raise
+        _let_go()
     except OtelAmlError as error:
         _debug()
         say(str(error))
         sys.exit(FAULT)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+        _let_go()
     except Exception as error:  # noqa: BLE001 - the last door before the user
         _debug()
         say(
@@ -73,6 +80,24 @@ def main() -> None:
             "run it again with OTEL_AML_DEBUG=1 and report what it shows"
         )
         sys.exit(FAULT)
+
+
+def _flushed() -> bool:
+    """Whether all that was printed also arrived."""
+    try:
+        for stream in filter(None, (sys.stdout, sys.stderr)):
+            stream.flush()
+    except BrokenPipeError:
+        return False
+    return True
+
+
+def _let_go() -> None:
+    """Leave well: who reads has closed the pipe and wants no more, which click would call a failure."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        os.dup2(nowhere, stream.fileno())
+    sys.exit(0)
 
 
 def _debug() -> None:

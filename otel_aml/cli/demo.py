@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,7 +43,8 @@ def demo(
     traces, gold, judged = out / run.TRACES, out / run.GOLD, out / run.JUDGED
     with analysed(Given(files=[str(traces)], gold=gold, judged=judged)) as analysis:
         show(analysis, reports.report(analysis), json=False)
-    say(f"wrote {str(traces)!r}, {str(gold)!r} and {str(judged)!r}; next: otel-aml classify {traces}")
+    again = shlex.join(["otel-aml", "report", str(traces), "--gold", str(gold), "--judge", str(judged)])
+    say(f"wrote {str(traces)!r}, {str(gold)!r} and {str(judged)!r}; next: {again}")
 
 
 @contextmanager

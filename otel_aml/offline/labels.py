@@ -23,7 +23,7 @@ _NEITHER: Final = "neither trace_id nor case_id"
 class _Line(BaseModel):
     """A line that says something of one run, or of each run of one case."""
 
-    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     trace_id: Annotated[str, Field(pattern=r"^[0-9A-Fa-f]{32}$")] | None = None
     case_id: Annotated[str, Field(min_length=1)] | None = None
@@ -155,7 +155,7 @@ def read_contract(path: Path) -> Contract:
     try:
         found = ContractFile.model_validate_json(_text(path))
     except ValidationError as error:
-        raise InputError(f"{str(path)!r} is no contract: {_first(error)}; see `otel-aml classify --help`") from error
+        raise InputError(f"{str(path)!r} is no contract: {_first(error, ContractFile)}; see docs/offline.md") from error
     return Contract(
         answer=found.answer_schema,
         cited_ids=found.cited_ids,
@@ -173,30 +173,32 @@ _L = TypeVar("_L", bound=_Line)
 
 
 def _lines(path: Path, model: type[_L]) -> Iterator[tuple[int, _L]]:
-    for number, text in enumerate(_text(path).splitlines(), start=1):
+    for number, text in enumerate(_text(path).split("\n"), start=1):
         if not text.strip():
             continue
         try:
             yield number, model.model_validate_json(text)
         except ValidationError as error:
             raise InputError(
-                f"line {number} of {str(path)!r} is wrong: {_first(error)}; "
+                f"line {number} of {str(path)!r} is wrong: {_first(error, model)}; "
                 'each line is an object like {"trace_id" or "case_id": ..., ...}'
             ) from error
 
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return path.read_bytes().decode("utf-8-sig")
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
         raise InputError(f"{str(path)!r} cannot be read ({reason}); give a JSON file") from error
 
 
-def _first(error: ValidationError) -> str:
+def _first(error: ValidationError, model: type[BaseModel]) -> str:
     """Say in words what was wrong first, without the value."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     where = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        return f"unknown field {where!r}, the fields are {', '.join(model.model_fields)}"
     return f"{where}: {first['msg']}" if where else first["msg"]
 
 

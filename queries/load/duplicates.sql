@@ -1,4 +1,5 @@
 -- Which of several copies of a span stays? The latest end, then an error, then the most attributes, then byte order.
+-- order:     of all columns, so that copies that share a place are equal, and the order of lines does not matter
 -- grain:     the further copies, which are deleted
 delete from spans
 where
@@ -27,12 +28,22 @@ where
                         spans.ended_ns desc nulls last,
                         spans.status = 'error' desc,
                         cardinality(spans.attributes) desc,
-                        cast(spans.attributes as varchar) asc,
-                        cast(spans.events as varchar) asc,
-                        concat_ws(chr(0), spans.name, spans.scope, spans.service, spans.kind, spans.parent_id) asc,
-                        concat_ws(chr(0), spans.started_ns, spans.status, spans.status_message) asc,
-                        cast(spans.links as varchar) asc,
-                        cast(spans.resource as varchar) asc,
+                        map_entries(spans.attributes) asc,
+                        spans.events asc,
+                        spans.name asc,
+                        spans.scope asc,
+                        spans.scope_version asc,
+                        spans.service asc,
+                        spans.kind asc,
+                        spans.parent_id asc nulls last,
+                        spans.has_remote_parent desc,
+                        spans.started_ns asc nulls last,
+                        spans.status asc,
+                        spans.status_message asc,
+                        spans.links asc,
+                        map_entries(spans.resource) asc,
+                        spans.dropped_attributes desc,
+                        spans.dropped_events desc,
                         spans.file asc,
                         spans.line asc
                 ) as place

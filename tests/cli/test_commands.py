@@ -2,6 +2,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -186,6 +187,9 @@ class TestDemo:
         done = run("demo", "--cases", "12", "--seed", "1", "--out", "demo")
         assert done.code == 0
         assert "SYNTHETIC DATA: 12" in done.out
+        again = shlex.split(done.err.partition("next: otel-aml ")[2])
+        assert again[0] == "report"
+        assert run(*again).out == done.out
         assert sorted(path.name for path in (tmp_path / "demo").iterdir()) == [
             "gold.jsonl",
             "judged.jsonl",
@@ -294,12 +298,28 @@ def test_nothing_in_a_span_moves_the_cursor(run, tmp_path, command, odd):
     assert max(map(len, done.err.splitlines()), default=0) < 500
 
 
-def test_a_closed_pipe_is_quiet(traces):
+@pytest.mark.parametrize("words", [["classify", "traces.jsonl"], ["report", "traces.jsonl", "--json"], ["--help"]])
+def test_a_closed_pipe_is_quiet(traces, words, tmp_path):
     """`otel-aml classify ... | head -1` is no fault."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [sys.executable, "-c", "from otel_aml.cli import main; main()", "classify", traces]
+    command = [sys.executable, "-c", "from otel_aml.cli import main; main()", *words]
     with os.fdopen(writing, "w") as closed:
-        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False)
-    assert "Traceback" not in done.stderr
-    assert "Exception" not in done.stderr
+        done = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True, check=False, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def as_a_process(*words, environment=None, **more):
+    """Run a command line in a process of its own."""
+    command = [sys.executable, "-c", "from otel_aml.cli import main; main()", *words]
+    environment = os.environ | (environment or {})
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, **more)
+
+
+def test_a_terminal_of_few_letters_gets_escapes(run, tmp_path):
+    """What cannot be printed is no fault."""
+    write(tmp_path / "a.jsonl", line(*good(1, **{"aml.case.id": "查"})))
+    done = as_a_process("classify", "a.jsonl", cwd=tmp_path, environment={"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0
+    assert "\\u67e5" in done.stdout
+    assert as_a_process("report", "a.jsonl", cwd=tmp_path, environment={"PYTHONIOENCODING": "ascii"}).returncode == 0

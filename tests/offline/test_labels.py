@@ -55,6 +55,11 @@ WRONG = [
     pytest.param('{"case_id": "C", "doc_ids": "n1"}', "doc_ids", id="no list"),
     pytest.param('{"case_id": "C"', "JSON", id="cut off"),
     pytest.param("[]", "object", id="a list"),
+    pytest.param(
+        '{"case_id": "C", "typologi": "x"}',
+        "unknown field 'typologi', the fields are trace_id, case_id, typology, doc_ids, evidence_ids",
+        id="a misspelt field",
+    ),
 ]
 
 
@@ -67,6 +72,22 @@ def test_a_wrong_line_is_one_sentence(tmp_path, text, said):
         read_labels(path, None, Problems())
     assert "line 3" in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_misspelt_word_of_a_judge_is_refused(tmp_path):
+    """It would pass for a judge who is not sure."""
+    with pytest.raises(InputError, match=r"unknown field 'note', the fields are .*context_used, judge, rubric"):
+        read(tmp_path, judged=[{"case_id": "C", "context_used": None, "note": "x"}])
+
+
+@pytest.mark.parametrize("inside", ["\u2028", "\u2029", "\x85", "\x1c", "\x0b", "\x0c"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_only_a_line_feed_ends_a_line(tmp_path, inside, end):
+    """Unicode's further line ends may stand inside of a text, as JSON has it."""
+    words = [json.dumps({"case_id": f"C{inside}", "typology": "a"}, ensure_ascii=inside < " "), '{"case_id": "D"}']
+    path = tmp_path / "gold.jsonl"
+    path.write_bytes(end.join(words).encode())
+    assert set(read_labels(path, None, Problems()).by_case) == {f"C{inside}", "D"}
 
 
 @pytest.mark.parametrize("content", [None, b"\xff\xfe", b"{", b"[]", b'{"answer_shcema": {}}', b'{"strict": "no"}'])

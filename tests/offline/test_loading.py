@@ -291,6 +291,48 @@ class TestCopies:
         assert found[0] == found[1] == found[2]
 
 
+EQUAL = {
+    "attributes": pairs({"a": "1"}),
+    "events": [{"name": "e", "timeUnixNano": "5", "attributes": pairs({"a": "1"})}],
+    "links": [{"traceId": trace_id(7), "spanId": span_id(7), "attributes": []}],
+    "parentSpanId": span_id(5),
+}
+DIFFERENT = [
+    {"flags": 768},
+    {"droppedAttributesCount": 3},
+    {"droppedEventsCount": 3},
+    {"kind": 3},
+    {"startTimeUnixNano": "7"},
+    {"startTimeUnixNano": None},
+    {"status": {"message": "m"}},
+    {"name": "investigate\0"},
+    {"parentSpanId": None},
+    {"attributes": pairs({"a": "2"})},
+    {"attributes": [{"key": "a"}]},
+    {"events": [{"name": "e", "timeUnixNano": "5", "attributes": pairs({"a": "2"})}]},
+    {"events": []},
+    {"links": []},
+    {"resource": {"host": "b"}},
+    {"scope": "other"},
+]
+
+
+@pytest.mark.parametrize("different", DIFFERENT, ids=str)
+def test_of_any_two_copies_the_same_one_stays(tmp_path, different):
+    """The choice is an order over all columns: the order of lines decides nothing."""
+    more = {name: different[name] for name in ("resource", "scope") if name in different}
+    fields = {name: value for name, value in different.items() if name not in more}
+    pair = [line(span(1, 1) | EQUAL), line(span(1, 1) | EQUAL | fields, **more)]
+    found = []
+    for lines in (pair, pair[::-1]):
+        with Store() as opened:
+            load(opened, [write(tmp_path / "a.jsonl", *lines)])
+            cursor = opened.loader()._connection
+            found += cursor.execute("select * exclude (file, line) from spans").fetchall()
+    assert len(found) == 2
+    assert found[0] == found[1]
+
+
 def test_packed_files_are_read_like_plain_ones(tmp_path):
     """What is in them counts."""
     plain = write(tmp_path / "a.jsonl", line(*good(1)), line(*failed(2)))
