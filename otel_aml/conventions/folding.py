@@ -49,6 +49,8 @@ def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by key
     told: Declared = NOTHING_DECLARED,
     incomplete: bool = False,
     unseen: bool = False,
+    thorough: bool = True,
+    more_calls: bool = False,
 ) -> Facts:
     """Fold the spans of one run into facts.
 
@@ -59,11 +61,14 @@ def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by key
         told: What the app's handle or a gold line says; it wins over the spans' attributes, those over the contract.
         incomplete: Its root ended (or never ended) while spans below were open.
         unseen: Spans of the run were not read (a limit was hit).
+        more_calls: Calls beside these were seen, and went well.
+        thorough: Read the answer also where nothing is known yet that it could be held against: labels may come later.
 
     Raises:
         Exception: Whatever a callable of the contract raises that is no ValueError.
     """
-    return _Folder(readings, root_id, contract, told).facts(incomplete=incomplete, unseen=unseen)
+    folder = _Folder(readings, root_id, contract, told)
+    return folder.facts(incomplete=incomplete, unseen=unseen, thorough=thorough, more_calls=more_calls)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +97,11 @@ class _Folder:
         self.by_id: Mapping[str, Reading] = {reading.step.span_id: reading for reading in readings}
         self.declared = told.over(self._attributes()).over(self.contract.declared())
 
-    def facts(self, *, incomplete: bool, unseen: bool) -> Facts:
+    def facts(self, *, incomplete: bool, unseen: bool, thorough: bool, more_calls: bool) -> Facts:
         answer, answer_span_id = self._answer()
-        said = NOTHING_SAID if answer is None else answers.read(answer, self.contract)
-        earlier = self._earlier(answer)
+        is_asked = answer is not None and (thorough or self._can_check_answers())
+        said = answers.read(answer, self.contract) if is_asked else NOTHING_SAID
+        earlier = self._earlier(answer) if is_asked else ()
         is_valid = self.declared.schema_valid if self.declared.schema_valid is not None else said.valid
         declared = self.declared
         has_answer = answer is not None or declared.cited_ids is not None or declared.typology is not None
@@ -109,7 +115,10 @@ class _Folder:
             broken_outputs=resolved.broken_outputs,
             recovered_calls=resolved.recovered_calls,
             recovered_outputs=resolved.recovered_outputs + rejected,
-            calls_known=not (incomplete or unseen or any(reading.step.cut for reading in self.readings)),
+            calls_known=(more_calls or self._shows_calls())
+            and not (
+                incomplete or unseen or resolved.unexplained or any(reading.step.cut for reading in self.readings)
+            ),
             answer_valid=is_valid,
             cited_ids=_folded(declared.cited_ids) if declared.cited_ids is not None else said.cited_ids,
             superseded_ids=_union(each.cited_ids for each in earlier),
@@ -128,6 +137,15 @@ class _Folder:
             answer_span_id=answer_span_id,
             retrieval_span_id=retrieval_span_id,
         )
+
+    def _shows_calls(self) -> bool:
+        """Whether the run shows any of its calls; an instrumentation may record agents alone."""
+        return any(reading.step.kind in CALLS or reading.step.kind is Kind.CLIENT for reading in self.readings)
+
+    def _can_check_answers(self) -> bool:
+        """Whether anything is known that an answer can be held against."""
+        declared = self.declared
+        return self.is_contracted or declared.evidence_ids is not None or declared.gold_typology is not None
 
     def _attributes(self) -> Declared:
         """Merge what the attributes declare; the root knows best, then the spans that ended last."""

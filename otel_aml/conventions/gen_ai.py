@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import values
-from otel_aml.conventions.marks import OUTPUT_TOOLS
+from otel_aml.conventions.marks import HANDED_OVER, OUTPUT_TOOLS
 from otel_aml.core.steps import Kind
 from otel_aml.spans import attributes as names
 
@@ -58,12 +58,16 @@ def final_text(messages: Any) -> Any:
     """Read the final answer out of `gen_ai.output.messages`.
 
     Returns:
-        The arguments of a call that hands an answer over (`final_result`), the text of the last message, or None
-        where the last message calls a tool or holds no text.
+        The arguments of a call that hands an answer over (`final_result`), or that the framework says it took for the
+        answer; the text of the last message; None where the last message calls a tool or holds no text.
     """
-    last = next(iter(_messages_from_last(messages)), None)
+    from_last = _messages_from_last(messages)
+    last = next(from_last, None)
     if last is None:
         return None
+    accepted = _accepted_call(last)
+    if accepted is not None:
+        return next((p.get("arguments") for each in from_last for p in _parts(each) if p.get("id") == accepted), None)
     texts: list[str] = []
     calls = False
     for part in _parts(last):
@@ -74,6 +78,15 @@ def final_text(messages: Any) -> Any:
         elif part.get("type") == "text" and isinstance(part.get("content"), str):
             texts.append(part["content"])
     return None if calls or not texts else "".join(texts)
+
+
+def _accepted_call(message: Mapping[str, Any]) -> str | None:
+    """Name the call whose arguments the framework took for the answer, if that is what a tool's message says."""
+    for part in _parts(message):
+        said = part.get("response", part.get("result"))
+        if part.get("type") == "tool_call_response" and isinstance(said, str) and said.startswith(HANDED_OVER):
+            return values.text(part.get("id"))
+    return None
 
 
 def calls(messages: Any) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ Source:
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
@@ -72,7 +72,7 @@ def of(  # noqa: PLR0913 - the app's own marks go by keyword
         return Ended(_declared(span, values.text(declared) or ""))
     recorded = _recorded(span, kind, control_flow)
     if recorded is not None:
-        return recorded
+        return _told_by_result(recorded, kind, result, span.scope)
     if in_flight in marks.CANCELLATIONS:
         return Ended(Incident(sort=marks.CANCELLATIONS[in_flight], type=in_flight, error_type="cancelled"))
     if kind in (Kind.TOOL, Kind.RETRIEVER) and result is not None:
@@ -89,6 +89,17 @@ def _declared(span: SpanRecord, failure_class: str) -> Incident | None:
         return None
     retriable = values.flag(span.attributes.get(names.STEP_RETRIABLE)) is True
     return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable, noted=True)
+
+
+def _told_by_result(recorded: Ended, kind: Kind, result: Any, scope: str) -> Ended:
+    """Take an error for what the result beside it says: a refusal of what the model wrote, before anything ran."""
+    incident = recorded.incident
+    if kind is not Kind.TOOL or result is None or incident is None or incident.sort is not Sort.FAILED:
+        return recorded
+    said = _from_result(result, scope, ()).incident
+    if said is None or said.sort is not Sort.REJECTED:
+        return recorded
+    return Ended(replace(incident, sort=said.sort, about=said.about, subject=said.subject, error_type=said.error_type))
 
 
 def of_update(value: Any) -> Incident | None:
@@ -272,7 +283,7 @@ def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str]
     inner = envelope.get("response")
     if values.is_map(inner) and "name" in envelope:
         envelope = inner
-    return Ended(_envelope_error(envelope))
+    return _from_envelope(envelope)
 
 
 def _from_message(
@@ -329,11 +340,16 @@ def _from_words(
 _DATA: Final = ("data", "result", "results", "items", "documents", "value", "output")
 
 
-def _envelope_error(envelope: Mapping[str, Any]) -> Incident | None:
-    """Read an error envelope: a mark that it failed, without data beside it."""
+def _from_envelope(envelope: Mapping[str, Any]) -> Ended:
+    """Read an object that a call returned: an error, a request for a person's consent, or data."""
     words = _error_words(envelope)
     if any(mark in words for mark in marks.NO_ERROR):
-        return None
+        return Ended(flow=marks.Flow.PAUSED)
+    return Ended(_envelope_error(envelope, words))
+
+
+def _envelope_error(envelope: Mapping[str, Any], words: str) -> Incident | None:
+    """Read an error envelope: a mark that it failed, without data beside it."""
     response_type = values.text(envelope.get("response_type")) or ""
     marked = envelope.get("isError") is True or envelope.get("is_error") is True
     marked = marked or response_type.startswith(marks.HANDLED_ERROR)

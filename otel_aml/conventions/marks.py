@@ -419,4 +419,4 @@ HANDLED_ERROR: Final = "ERROR_HANDLED_BY"
 """How the `response_type` of a result starts that stands for an error (google-adk 2.13.0, its retry plugin)."""
 
 NO_ERROR: Final[tuple[str, ...]] = ("requires confirmation", "requires approval")
-"""Words of an error envelope that is none: a person is asked (google-adk 2.13.0)."""
+"""Words of an error envelope that is none: the run waits for a person (google-adk 2.13.0)."""

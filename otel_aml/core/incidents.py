@@ -209,6 +209,8 @@ class _Run:
             return not self.above[step.span_id].in_call
         if step.kind is Kind.AGENT:
             return incident.of_provider and step.span_id not in self.with_models
+        if step.kind is Kind.STEP and not incident.noted:
+            return incident.of_provider and self._is_last_turn(step)
         return step.kind in CALLS or incident.noted
 
     def _may_be_a_call(self, step: Step, incident: Incident) -> bool:
@@ -219,6 +221,11 @@ class _Run:
             and step.span_id != self.root_id
             and not self.above[step.span_id].in_call
         )
+
+    def _is_last_turn(self, step: Step) -> bool:
+        """Whether a step below the root shows no call of a model, and nothing began after it: the run died with it."""
+        is_below = step.span_id not in (self.root_id, *self.with_models)
+        return is_below and all(other.started_at < step.ended_at for other in self.steps)
 
     def _good_at(self, step: Step) -> int:
         """Say when a call began that made this one good; NEVER if none did."""
@@ -231,6 +238,8 @@ class _Run:
         if incident.subject:
             tool = Group(Kind.TOOL, incident.subject)
             return self.tries.good_at(tool, arguments=None, after=step.ended_at) < NEVER
+        if step.kind is Kind.STEP:
+            return any(self.tries.accepted_at(tool, after=step.ended_at) < NEVER for tool in self.tries.tools)
         return self.tries.accepted_at(group_of(step), after=step.ended_at) < NEVER
 
     def _failure(self, step: Step, incident: Incident) -> Failure:

@@ -52,6 +52,11 @@ class Tries:
             if step.kind is not Kind.STEP or step.name in noted:
                 self._calls[group_of(step)][step.arguments].append(step)
 
+    @property
+    def tools(self) -> tuple[Group, ...]:
+        """The tools that were called: where a plain step refused a call, its tool is not named."""
+        return tuple(group for group in self._calls if group.kind is Kind.TOOL)
+
     def good_at(self, group: Group, *, arguments: str | None, after: int) -> int:
         """Say when the first good call of a group began that did not begin before a moment; NEVER if none did.
 

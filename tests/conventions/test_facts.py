@@ -326,9 +326,15 @@ def test_a_literal_contract_counts_what_was_made_good():
 
 
 KNOWN = [
-    pytest.param({}, [span("r")], True, id="all was seen"),
-    pytest.param({"incomplete": True}, [span("r")], False, id="the root ended early"),
-    pytest.param({"unseen": True}, [span("r")], False, id="a limit was hit"),
+    pytest.param({}, [span("r", attributes=TOOL)], True, id="all was seen"),
+    pytest.param({"more_calls": True}, [span("r")], True, id="calls beside these were seen"),
+    pytest.param({}, [span("r")], False, id="no call was recorded"),
+    pytest.param({}, [span("r"), span("a", "r", client=True)], True, id="a client's call was recorded"),
+    pytest.param(
+        {"more_calls": True}, [span("r"), span("a", "r", error="x")], False, id="an error nobody marked as a call"
+    ),
+    pytest.param({"incomplete": True}, [span("r", attributes=TOOL)], False, id="the root ended early"),
+    pytest.param({"unseen": True}, [span("r", attributes=TOOL)], False, id="a limit was hit"),
     pytest.param(
         {}, [span("r", attributes={**TOOL, names.GEN_AI_RESULT: "{" + " " * 40_000})], False, id="a result was cut"
     ),

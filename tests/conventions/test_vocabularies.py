@@ -7,7 +7,18 @@ import json
 import pytest
 from building import span
 
-from otel_aml.conventions import NOTHING_DECLARED, Contract, Declared, gen_ai, openinference, pydantic_ai, read
+from otel_aml.conventions import (
+    NOTHING_DECLARED,
+    Contract,
+    Declared,
+    conversation,
+    gen_ai,
+    openinference,
+    pydantic_ai,
+    read,
+    says_agent,
+    values,
+)
 from otel_aml.conventions.aml import declared, each_needed
 from otel_aml.core.steps import About, Kind, Sort
 from otel_aml.spans import attributes as names
@@ -40,6 +51,19 @@ KINDS = [
     pytest.param(openinference_kind("CHAIN"), True, Kind.STEP, id="openinference: a chain is a plain step"),
     pytest.param(openinference_kind(7), False, Kind.STEP, id="openinference: no kind"),
     pytest.param({names.PYDANTIC_AI_ATTEMPT: 1}, False, Kind.MODEL, id="pydantic_ai: an attempt at a request"),
+    pytest.param(operation("vector_db_retrieve"), False, Kind.RETRIEVER, id="openllmetry: a retrieval"),
+    pytest.param(
+        operation("vector_db_retrieve", **{names.TRACELOOP_KIND: "task"}), False, Kind.RETRIEVER, id="whatever its kind"
+    ),
+    pytest.param(operation("execute_task"), False, Kind.STEP, id="openllmetry: a task"),
+    pytest.param({names.TRACELOOP_KIND: "agent"}, False, Kind.AGENT, id="openllmetry: an agent"),
+    pytest.param({names.TRACELOOP_KIND: "tool"}, True, Kind.TOOL, id="openllmetry: a tool"),
+    pytest.param({names.TRACELOOP_KIND: "workflow"}, True, Kind.STEP, id="openllmetry: a workflow is a plain step"),
+    pytest.param({names.TRACELOOP_KIND: 7}, False, Kind.STEP, id="openllmetry: no kind"),
+    pytest.param({names.TRACELOOP_REQUEST: "chat"}, True, Kind.MODEL, id="openllmetry: a request"),
+    pytest.param({names.TRACELOOP_REQUEST: "rerank"}, True, Kind.STEP, id="openllmetry: another request"),
+    pytest.param({names.MCP_METHOD: "tools/call"}, True, Kind.TOOL, id="mcp: a call"),
+    pytest.param({names.MCP_METHOD: "initialize"}, True, Kind.STEP, id="mcp: another method"),
     pytest.param({}, True, Kind.CLIENT, id="a call out of the process"),
     pytest.param({}, False, Kind.STEP, id="anything else"),
 ]
@@ -61,6 +85,10 @@ NAMES = [
     ),
     pytest.param(openinference_kind("LLM", **{names.OPENINFERENCE_MODEL: "m-1"}), "m-1", id="openinference, a model"),
     pytest.param(openinference_kind("AGENT"), "span", id="openinference, an agent"),
+    pytest.param(openinference_kind("AGENT", **{names.OPENINFERENCE_AGENT: "a"}), "a", id="openinference, named"),
+    pytest.param({names.TRACELOOP_KIND: "tool", names.TRACELOOP_NAME: "search"}, "search", id="openllmetry, a tool"),
+    pytest.param(operation("chat", **{names.TRACELOOP_NAME: "x"}), "span", id="openllmetry, a model"),
+    pytest.param({names.MCP_METHOD: "tools/call"}, "span", id="mcp, its span's name"),
     pytest.param(operation("execute_tool"), "span", id="a tool without a name"),
     pytest.param({names.GEN_AI_TOOL: "search"}, "span", id="a plain step"),
 ]
@@ -78,6 +106,24 @@ ARGUMENTS = [
     pytest.param(operation("retrieval", **{names.GEN_AI_QUERY: "q"}), False, "q", id="a query"),
     pytest.param(openinference_kind("TOOL", **{names.OPENINFERENCE_INPUT: "__REDACTED__"}), False, None, id="hidden"),
     pytest.param(operation("chat", **{names.OPENINFERENCE_INPUT: "x"}), False, None, id="a model gets the whole talk"),
+    pytest.param(
+        {names.TRACELOOP_KIND: "tool", names.TRACELOOP_INPUT: '{"input_str": "x", "tags": ["seq:step:1"]}'},
+        False,
+        "x",
+        id="openllmetry, without the run's own marks",
+    ),
+    pytest.param(
+        operation("execute_tool", **{names.GEN_AI_ARGUMENTS: '{"input_str": "x", "tags": [], "inputs": {"q": 1}}'}),
+        False,
+        '{"q": 1}',
+        id="openllmetry, under a GenAI name",
+    ),
+    pytest.param(
+        operation("execute_tool", **{names.GEN_AI_ARGUMENTS: '{"query": "x"}'}),
+        False,
+        '{"query": "x"}',
+        id="a query's own",
+    ),
     pytest.param({names.URL: "https://a/b"}, True, "https://a/b", id="a request"),
     pytest.param({names.OLD_URL: "https://a/b"}, True, "https://a/b", id="a request, the older name"),
     pytest.param({names.DB_QUERY: "select 1"}, True, "select 1", id="a query of a database"),
@@ -121,6 +167,42 @@ DOCUMENTS = [
     ),
     pytest.param(openinference_kind("RETRIEVER", **{"retrieval.documents": "[1]"}), None, id="openinference: odd"),
     pytest.param(openinference_kind("RETRIEVER"), None, id="openinference: not recorded"),
+    pytest.param(
+        openinference_kind("RETRIEVER", **{"retrieval.documents.0.document.metadata": '{"id": "n1", "page": 2}'}),
+        {"n1"},
+        id="openinference: an id in the metadata",
+    ),
+    pytest.param(
+        openinference_kind("RETRIEVER", **{"retrieval.documents.0.document.metadata": "__REDACTED__"}),
+        None,
+        id="openinference: hidden",
+    ),
+    pytest.param(
+        openinference_kind(
+            "RETRIEVER",
+            **{
+                "retrieval.documents.0.document.content": "text",
+                names.OPENINFERENCE_OUTPUT: '{"documents": [{"id": "n1", "metadata": {"doc_id": "N-1"}}]}',
+            },
+        ),
+        {"n1", "N-1"},
+        id="openinference: ids in the output, all names that a document goes by",
+    ),
+    pytest.param(
+        {**operation("vector_db_retrieve"), names.TRACELOOP_OUTPUT: '{"documents": [{"metadata": {"id": "n1"}}]}'},
+        {"n1"},
+        id="openllmetry",
+    ),
+    pytest.param(
+        {**operation("vector_db_retrieve"), names.TRACELOOP_OUTPUT: '{"documents": [], "count": 0}'},
+        set(),
+        id="openllmetry: none were found",
+    ),
+    pytest.param(
+        {**operation("vector_db_retrieve"), names.TRACELOOP_OUTPUT: '{"documents": [{"page_content": "x"}, 1]}'},
+        None,
+        id="openllmetry: one has no id",
+    ),
     pytest.param(operation("chat", **{names.GEN_AI_DOCUMENTS: '[{"id": "n1"}]'}), None, id="no retriever"),
 ]
 
@@ -164,6 +246,15 @@ FINALS = [
     pytest.param([message({"type": "reasoning", "content": "x"})], None, id="no text"),
     pytest.param([message({"type": "text"})], None, id="a text that is not there"),
     pytest.param([{"role": "assistant"}], None, id="no parts"),
+    pytest.param(
+        [
+            message(call("Draft", id="c1", arguments={"a": 1})),
+            message({"type": "tool_call_response", "id": "c1", "response": "Returning structured response: a=1"}),
+        ],
+        {"a": 1},
+        id="the framework took a call for the answer",
+    ),
+    pytest.param([message({"type": "tool_call_response", "id": "c1", "response": "a"})], None, id="a tool's result"),
     pytest.param([message("odd", text("a"))], "a", id="odd parts are passed over"),
     pytest.param(["odd"], None, id="no message"),
     pytest.param([], None, id="none"),
@@ -177,7 +268,60 @@ def test_the_final_answer_is_in_the_last_message(messages, final):
     assert gen_ai.final_text(json.dumps(messages)) == final
 
 
+SAID = "llm.output_messages.0.message"
+CALLED = f"{SAID}.tool_calls.0.tool_call.function"
 OUTPUTS = [
+    pytest.param(openinference_kind("LLM", **{f"{SAID}.content": "a"}), "a", id="openinference: a message"),
+    pytest.param(
+        openinference_kind("LLM", **{"llm.output_messages.1.message.contents.0.message_content.text": "a"}),
+        "a",
+        id="openinference: in blocks, numbered from one",
+    ),
+    pytest.param(
+        openinference_kind("LLM", **{f"{SAID}.content": "a", f"{CALLED}.name": "search"}), None, id="it calls"
+    ),
+    pytest.param(
+        openinference_kind("LLM", **{f"{CALLED}.name": "final_answer", f"{CALLED}.arguments": '{"a": 1}'}),
+        '{"a": 1}',
+        id="openinference: it hands the answer over",
+    ),
+    pytest.param(openinference_kind("LLM", **{f"{SAID}.role": "assistant"}), None, id="openinference: it says nothing"),
+    pytest.param({names.TRACELOOP_REQUEST: "chat", "gen_ai.completion.0.content": "a"}, "a", id="openllmetry"),
+    pytest.param(
+        {names.TRACELOOP_REQUEST: "chat", "gen_ai.completion.0.tool_calls.0.name": "search"}, None, id="and calls"
+    ),
+    pytest.param(
+        {
+            names.TRACELOOP_REQUEST: "chat",
+            "gen_ai.completion.0.tool_calls.0.name": "final_answer",
+            "gen_ai.completion.0.tool_calls.0.arguments": "{}",
+        },
+        "{}",
+        id="and hands over",
+    ),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: '"a"'}, "a", id="openllmetry: JSON text"),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: '"a'}, None, id="openllmetry: cut"),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: '{"a": '}, None, id="openllmetry: cut, too"),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: '{"a": 1}'}, '{"a": 1}', id="the app's own"),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: '{"outputs": "a"}'}, "a", id="a callback's"),
+    pytest.param({names.TRACELOOP_KIND: "agent", names.TRACELOOP_OUTPUT: ["a"]}, ["a"], id="a live list"),
+    pytest.param(
+        openinference_kind(
+            "CHAIN", **{names.OPENINFERENCE_OUTPUT: '{"a": ', names.OPENINFERENCE_OUTPUT_TYPE: "application/json"}
+        ),
+        None,
+        id="openinference: JSON that was cut",
+    ),
+    pytest.param(
+        openinference_kind(
+            "CHAIN", **{names.OPENINFERENCE_OUTPUT: '{"a": 1}', names.OPENINFERENCE_OUTPUT_TYPE: "application/json"}
+        ),
+        '{"a": 1}',
+        id="openinference: JSON of the app",
+    ),
+    pytest.param(
+        openinference_kind("CHAIN", **{names.OPENINFERENCE_OUTPUT: '{"a": '}), '{"a": ', id="openinference: a text"
+    ),
     pytest.param(
         operation("invoke_agent", **{names.PYDANTIC_AI_FINAL: "a", names.GEN_AI_OUTPUT: "b"}), "a", id="final"
     ),
@@ -211,7 +355,25 @@ def offering(*tools, called=()):
     return operation("chat", **{names.GEN_AI_TOOLS_OFFERED: offered, names.GEN_AI_OUTPUT: json.dumps(messages)})
 
 
+def offering_numbered(schema, called):
+    """Build a model that was offered one tool and called one, as OpenInference writes it."""
+    return openinference_kind("LLM", **{"llm.tools.0.tool.json_schema": schema, f"{CALLED}.name": called})
+
+
 UNKNOWN = [
+    pytest.param(offering_numbered('{"name": "search"}', "search"), None, id="openinference: one that was"),
+    pytest.param(offering_numbered('{"function": {"name": "search"}}', "ghost"), "ghost", id="openinference: was not"),
+    pytest.param(offering_numbered("[]", "ghost"), None, id="openinference: names hidden"),
+    pytest.param(offering_numbered(7, "ghost"), None, id="openinference: no schema"),
+    pytest.param(
+        {
+            names.TRACELOOP_REQUEST: "chat",
+            "llm.request.functions.0.name": "search",
+            "gen_ai.completion.0.tool_calls.0.name": "ghost",
+        },
+        "ghost",
+        id="openllmetry",
+    ),
     pytest.param(offering("search", called=["search"]), None, id="a tool that was offered"),
     pytest.param(offering("search", called=["search", "ghost"]), "ghost", id="one that was not"),
     pytest.param(offering("search", called=["final_result"]), None, id="handing the answer over"),
@@ -346,3 +508,72 @@ def test_a_vocabulary_that_is_not_spoken_says_nothing(module):
     assert module.kind({}) is None
     assert module.dependency({}, Kind.STEP) is None
     assert module.document_ids({}) is None
+
+
+MERGED = {names.GEN_AI_OPERATION: "generate_content", names.OPENINFERENCE_KIND: "LLM"}
+
+
+def test_the_name_tells_an_agent_onto_which_its_model_calls_were_written():
+    """Google ADK under OpenInference: kind and operation are overwritten, the name is not."""
+    assert read(span(attributes=MERGED, name="invoke_agent copilot")).step.kind is Kind.AGENT
+    assert read(span(attributes=MERGED, name="generate_content m")).step.kind is Kind.MODEL
+
+
+def test_a_tool_s_name_may_stand_in_that_of_the_span():
+    """MCP names the method, then the tool."""
+    assert read(span(attributes={names.MCP_METHOD: "tools/call"}, name="tools/call search")).step.name == "search"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "kind"),
+    [
+        ({"llm.output_messages.7.message.content": "x"}, Kind.MODEL),
+        ({names.OPENINFERENCE_MODEL: "m"}, Kind.MODEL),
+        ({"retrieval.documents.9.document.content": "x"}, Kind.RETRIEVER),
+        ({"app.key": "x"}, Kind.STEP),
+    ],
+)
+def test_a_span_that_lost_its_kind_to_the_limit_is_known_by_what_it_kept(attributes, kind):
+    """The SDK drops the oldest attributes, and the kind is among them; a span that lost nothing never had one."""
+    assert read(span(attributes=attributes, dropped_attributes=3)).step.kind is kind
+    assert read(span(attributes=attributes)).step.kind is Kind.STEP
+
+
+def test_documents_that_may_be_missing_are_unchecked():
+    """Numbered attributes that were lost leave no gap; the output as a whole has them all."""
+    some = {"retrieval.documents.9.document.id": "n9"}
+    whole = {**some, names.OPENINFERENCE_OUTPUT: '{"documents": [{"id": "n1"}, {"id": "n9"}]}'}
+    assert read(span(attributes=some, dropped_attributes=1)).documents is None
+    assert read(span(attributes={**whole, **openinference_kind("RETRIEVER")}, dropped_attributes=1)).documents == {
+        "n1",
+        "n9",
+    }
+
+
+def test_a_state_too_long_to_read_leaves_the_word_to_the_model():
+    """It grows with the conversation; a long answer is still an answer, which nobody checks."""
+    state = '{"messages": ["' + "x" * values.ANSWER_BYTES + '"]}'
+    assert read(span(attributes=openinference_kind("CHAIN", **{names.OPENINFERENCE_OUTPUT: state}))).output is None
+    assert read(span(attributes={names.TRACELOOP_OUTPUT: state})).output is None
+    assert read(span(attributes={names.TRACELOOP_OUTPUT: state[3:]})).output.read() == state[3:]
+    json_state = {names.OPENINFERENCE_OUTPUT: state[3:], names.OPENINFERENCE_OUTPUT_TYPE: "application/json"}
+    assert read(span(attributes=json_state)).output.read() == state[3:]
+
+
+def test_a_declared_workflow_is_a_run():
+    """What the app marked as a workflow or an agent is the outermost span of one."""
+    assert says_agent("traceloop.tracer", {names.TRACELOOP_KIND: "workflow"})
+    assert not says_agent("traceloop.tracer", {names.TRACELOOP_KIND: "task"})
+
+
+def test_a_conversation_joins_an_interrupted_run_with_its_resumption():
+    """Each is a run of its own; the root's word first, else that of the span that ended first."""
+    said = [
+        span("a", "r", {names.TRACELOOP_THREAD: "t2"}, ended_at=5),
+        span("b", "r", {names.TRACELOOP_THREAD: "t3"}, ended_at=4),
+        span("r"),
+    ]
+    readings = [read(each) for each in said]
+    assert conversation(readings, "r") == "t3"
+    assert conversation([*readings, read(span("q", None, {names.OPENINFERENCE_SESSION: "t1"}))], "q") == "t1"
+    assert conversation([], "r") == ""

@@ -387,7 +387,17 @@ RECOVERED = [
 OF_PROVIDERS = [
     pytest.param([root(), step("g", 1, 2, Kind.AGENT, PROVIDER)], ["g"], [], id="an agent tells of its provider"),
     pytest.param([root(incident=PROVIDER)], [ROOT], [], id="also the root"),
-    pytest.param([root(kind=Kind.STEP, incident=PROVIDER)], [], [], id="a step does not"),
+    pytest.param([root(kind=Kind.STEP, incident=PROVIDER)], [], [], id="a step at the root does not"),
+    pytest.param([root(), step("s", 1, 2, Kind.STEP, PROVIDER)], ["s"], [], id="the step with which the run died does"),
+    pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, PROVIDER), step("t", 3, 4, Kind.STEP)], [], [], id="one before another not"
+    ),
+    pytest.param(
+        [root(), step("s", 1, 3, Kind.STEP, PROVIDER), step("m", 1, 2, Kind.MODEL, PROVIDER, parent="s")],
+        ["m"],
+        [],
+        id="nor one that shows its model",
+    ),
     pytest.param(
         [root(incident=PROVIDER), step("m", 1, 2, Kind.MODEL, PROVIDER)], ["m"], [], id="the model tells it itself"
     ),
@@ -515,6 +525,20 @@ OUTPUTS = [
         [],
         ["g"],
         id="an agent that a tool called is not the run's own",
+    ),
+    pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, rejected()), step("t", 3, 4)],
+        False,
+        [],
+        ["s"],
+        id="a step that refused a call names no tool: any later one will do",
+    ),
+    pytest.param(
+        [root(), step("t", 1, 2), step("s", 3, 4, Kind.STEP, rejected()), step("m", 5, 6, Kind.MODEL)],
+        False,
+        ["s"],
+        [],
+        id="but not an earlier one, nor a model",
     ),
     pytest.param(
         [root(incident=rejected(type="ValidationError")), step("a", 1, 2, incident=rejected(type="ValidationError"))],

@@ -1,0 +1,52 @@
+"""A run that ended with a call at work gave no answer, though no span says what cut it."""
+
+from __future__ import annotations
+
+import pytest
+from building import span
+
+from otel_aml.conventions import facts, read
+from otel_aml.core.facts import Ending
+from otel_aml.spans import attributes as names
+
+SCOPE = "openinference.instrumentation.openai_agents"
+AGENT = {names.OPENINFERENCE_KIND: "AGENT"}
+TOOL = {names.OPENINFERENCE_KIND: "TOOL", names.OPENINFERENCE_INPUT: "{}"}
+ANSWERED = {**TOOL, names.OPENINFERENCE_OUTPUT: "9 hits"}
+SAYS = {names.OPENINFERENCE_KIND: "LLM", "llm.output_messages.0.message.content": "done"}
+
+
+def tool(started_at, ended_at, attributes=TOOL, **more):
+    """Build a call below the root."""
+    return span(f"t{started_at}", "r", attributes, started_at=started_at, ended_at=ended_at, scope=SCOPE, **more)
+
+
+RUNS = [
+    pytest.param([tool(10, 100)], Ending.BROKEN, id="it ended with the call"),
+    pytest.param([tool(10, 120)], Ending.BROKEN, id="and the call ended later"),
+    pytest.param([tool(10, 90)], Ending.BROKEN, id="or a little earlier"),
+    pytest.param([tool(10, 20)], Ending.ANSWERED, id="the call returned at once: it asks for consent"),
+    pytest.param([tool(10, 100, ANSWERED)], Ending.ANSWERED, id="the call has a result"),
+    pytest.param([tool(10, 100, {**TOOL, names.OPENINFERENCE_INPUT: None})], Ending.ANSWERED, id="content is off"),
+    pytest.param([tool(10, 60), tool(70, 90, ANSWERED)], Ending.ANSWERED, id="another call came after it"),
+    pytest.param(
+        [tool(10, 100), span("m", "r", SAYS, started_at=5, ended_at=9, scope=SCOPE)],
+        Ending.ANSWERED,
+        id="it has answered",
+    ),
+    pytest.param([tool(10, 100, error="down")], Ending.ANSWERED, id="the call failed, which says enough"),
+    pytest.param([], Ending.ANSWERED, id="no call"),
+]
+
+
+@pytest.mark.parametrize(("below", "ending"), RUNS)
+def test_a_run_that_ended_with_a_call_at_work_is_broken(below, ending):
+    """The call has no result, and the run ended sooner after it than it had lasted."""
+    root = span("r", attributes=AGENT, ended_at=100, scope=SCOPE)
+    assert facts([read(each) for each in (root, *below)], "r").ending is ending
+
+
+def test_a_lone_call_of_a_tool_is_no_run_that_owes_an_answer():
+    """Nor one whose root is lost: nobody knows when that ended."""
+    assert facts([read(tool(10, 100))], "t10").ending is Ending.ANSWERED
+    assert facts([read(tool(10, 100)), read(span("a", "r", AGENT))], "r").ending is Ending.ANSWERED
