@@ -107,7 +107,7 @@ SIGNATURES = {
     "step_error": "error, *, step_id, attempt, failure_class, locale",
     "classify": "facts",
     "Contract": "*, answer, cited_ids, typology, evidence_ids, relevant_doc_ids, relevant_any_of, agents, strict, "
-    "recovered, failure_marks, document_ids, frameworks",
+    "recovered, failure_marks, control_flow, document_ids, frameworks",
 }
 
 

@@ -115,20 +115,23 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     asked_again = ended.flow is Flow.ASKED_AGAIN
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)
+    name = _dependency(span, kind) or span.name
+    if kind is Kind.TOOL and name in OUTPUT_TOOLS and incident is None and ended.flow is None:
+        kind = Kind.STEP  # it handed the answer over, and called nothing outside the model
     step_id = values.text(attributes.get(names.STEP_ID) or attributes.get(names.STEP_FAILED_ID)) or ""
     return Reading(
         step=Step(
             span_id=span.span_id,
             parent_id=span.parent_id,
             kind=kind,
-            name=_dependency(span, kind) or span.name,
+            name=name,
             started_at=span.started_at,
             ended_at=span.started_at if span.ended_at is None else span.ended_at,
             arguments=values.digest(arguments),
             incident=incident,
             asked_again=asked_again,
             paused=ended.flow is Flow.PAUSED or pydantic_ai.is_deferred(attributes),
-            cut=ended.cut,
+            cut=ended.cut and kind is not Kind.STEP,
             open=span.ended_at is None,
             step_id=step_id,
         ),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from otel_aml.conventions import answers
 from otel_aml.conventions.answers import NOTHING_SAID, Said
 from otel_aml.conventions.contract import UNDECLARED, Contract
-from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Reading
+from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Reading, Turn
 from otel_aml.core.facts import Ending, Facts, Failure
 from otel_aml.core.folding import fold_id, fold_label
 from otel_aml.core.incidents import Resolved, resolve
@@ -157,7 +157,7 @@ class _Folder:
         return merged
 
     def _resolved(self, *, has_answer: bool, is_valid: bool | None) -> Resolved:
-        steps = [self._with_unknown_name(reading.step) for reading in self.readings]
+        steps = [self._with_called_name(self._with_unknown_name(reading.step)) for reading in self.readings]
         root = self.by_id.get(self.root_id)
         is_accepted = is_valid is not False and (
             has_answer or (root is not None and root.step.went_well and not self._owes_answer())
@@ -182,6 +182,15 @@ class _Folder:
         return replace(
             step, incident=replace(step.incident, sort=Sort.REJECTED, about=About.TOOL_NAME, error_type="unknown_tool")
         )
+
+    def _with_called_name(self, step: Step) -> Step:
+        """Name the tool whose arguments a plain step refused, where the model below it called just that one."""
+        refused = step.incident
+        if step.kind is not Kind.STEP or refused is None or refused.about is not About.ARGUMENTS or refused.subject:
+            return step
+        turns = (r.output.value for r in self.readings if r.output is not None and r.step.parent_id == step.span_id)
+        called = {name for turn in turns if isinstance(turn, Turn) for name in turn.calls}
+        return replace(step, incident=replace(refused, subject=called.pop())) if len(called) == 1 else step
 
     def _answer(self) -> tuple[Any, str]:
         """Find the run's answer, and the span that gave it: the app's own word, the root, an agent, the last model."""

@@ -237,6 +237,8 @@ class _Run:
             return answer_accepted and all(ending is not step for ending, _ in self.endings)
         if incident.subject:
             tool = Group(Kind.TOOL, incident.subject)
+            if incident.about is About.ARGUMENTS:
+                return self.tries.accepted_at(tool, after=step.ended_at) < NEVER
             return self.tries.good_at(tool, arguments=None, after=step.ended_at) < NEVER
         if step.kind is Kind.STEP:
             return any(self.tries.accepted_at(tool, after=step.ended_at) < NEVER for tool in self.tries.tools)

@@ -50,3 +50,26 @@ def test_a_lone_call_of_a_tool_is_no_run_that_owes_an_answer():
     """Nor one whose root is lost: nobody knows when that ended."""
     assert facts([read(tool(10, 100))], "t10").ending is Ending.ANSWERED
     assert facts([read(tool(10, 100)), read(span("a", "r", AGENT))], "r").ending is Ending.ANSWERED
+
+
+REFUSED = ("smolagents.utils.AgentToolCallError", "Argument a is not in the tool's input schema")
+CALLS_SEARCH = {
+    names.OPENINFERENCE_KIND: "LLM",
+    "llm.output_messages.0.message.tool_calls.0.tool_call.function.name": "search",
+}
+
+
+@pytest.mark.parametrize(("name", "is_made_good"), [("search", True), ("other", False)])
+def test_a_refused_call_is_made_good_by_a_later_one_of_that_tool(name, is_made_good):
+    """The step that refused it does not name the tool, but the model below it does."""
+    found = facts(
+        [
+            read(span("r", attributes=AGENT, ended_at=100)),
+            read(span("s", "r", {names.OPENINFERENCE_KIND: "CHAIN"}, ended_at=20, exception=REFUSED, error="x")),
+            read(span("m", "s", CALLS_SEARCH, ended_at=10)),
+            read(tool(30, 40, {**ANSWERED, names.OPENINFERENCE_TOOL: name})),
+        ],
+        "r",
+    )
+    assert bool(found.recovered_outputs) is is_made_good
+    assert bool(found.broken_outputs) is not is_made_good

@@ -560,6 +560,14 @@ def test_a_state_too_long_to_read_leaves_the_word_to_the_model():
     assert read(span(attributes=json_state)).output.read() == state[3:]
 
 
+@pytest.mark.parametrize("name", ["final_answer", "final_result"])
+def test_handing_the_answer_over_calls_nothing_outside(name):
+    """Unless it went wrong: an output function may do anything."""
+    attributes = operation("execute_tool", **{names.GEN_AI_TOOL: name})
+    assert read(span(attributes=attributes)).step.kind is Kind.STEP
+    assert read(span(attributes=attributes, error="x")).step.kind is Kind.TOOL
+
+
 def test_a_declared_workflow_is_a_run():
     """What the app marked as a workflow or an agent is the outermost span of one."""
     assert says_agent("traceloop.tracer", {names.TRACELOOP_KIND: "workflow"})

@@ -534,6 +534,24 @@ OUTPUTS = [
         id="a step that refused a call names no tool: any later one will do",
     ),
     pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, rejected(subject="search")), step("t", 3, 4, name="other")],
+        False,
+        ["s"],
+        [],
+        id="one that names it waits for that tool",
+    ),
+    pytest.param(
+        [
+            root(),
+            step("s", 1, 2, Kind.STEP, rejected(subject="search")),
+            step("t", 3, 4, paused=True),
+        ],
+        False,
+        [],
+        ["s"],
+        id="what became of the accepted call is another matter",
+    ),
+    pytest.param(
         [root(), step("t", 1, 2), step("s", 3, 4, Kind.STEP, rejected()), step("m", 5, 6, Kind.MODEL)],
         False,
         ["s"],
