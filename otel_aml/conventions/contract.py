@@ -15,7 +15,7 @@ from otel_aml.conventions.reading import NOTHING_DECLARED, Declared
 from otel_aml.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 Check = Callable[[Any], Any]
 """Looks at an answer; raises ValueError, or returns False, where the answer breaks the contract."""
@@ -187,9 +187,28 @@ def _json_schema_check(schema: Mapping[str, Any]) -> Check:
         Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         raise ConfigurationError(f"the answer's JSON Schema is not valid: {error.message}") from error
+    for reference in _references(schema):
+        if not reference.startswith("#"):
+            raise ConfigurationError(
+                f"the answer's JSON Schema refers to {reference!r}, which is not in it, and nothing is fetched; "
+                "put it under $defs and refer to '#/$defs/...'"
+            )
     is_valid = cast("Any", Draft202012Validator(schema)).is_valid
 
     def check(value: Any) -> bool:
         return bool(is_valid(value))
 
     return check
+
+
+def _references(schema: Any) -> Iterator[str]:
+    """Go through all that a schema refers to."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Mapping):
+            found = cast("Mapping[str, Any]", part)
+            yield from (found[key] for key in ("$ref", "$dynamicRef") if isinstance(found.get(key), str))
+            waiting.extend(found.values())
+        elif values.is_list(part):
+            waiting.extend(part)

@@ -55,8 +55,8 @@ _TELLING: Final = frozenset(
         names.TRACELOOP_REQUEST,
     }
 )
-_MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|response_type)"')
-_CALLED: Final = re.compile(r'"name"\s*:\s*"([^"\\]*)"')
+_MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|response_type)"|\\u00')
+_CALLED: Final = re.compile(r'"name"\s*:\s*"([^"]*)"')
 _SENTENCES: Final = tuple(sentence.starts for sentence in RESULTS)
 
 _WORDS: Final = (names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND, names.MCP_METHOD)

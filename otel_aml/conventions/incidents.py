@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
 from otel_aml.core.steps import About, Incident, Kind, Sort
-from otel_aml.core.taxonomy import FailureClass
+from otel_aml.core.taxonomy import FailureClass, RecoveryPath
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import EMPTY, SpanRecord, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from otel_aml.conventions.marks import Flow, Sentence
 
 _MESSAGE: Final = 500
 _DETAIL_FRAMES: Final = 8
-_FRAME: Final = re.compile(r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<where>.+)$', re.MULTILINE)
+_FRAME: Final = re.compile(r'  File "(?P<file>[^"]{1,500})", line (?P<line>\d+), in (?P<where>[\w.<>]{1,200})')
+_TRIED_AGAIN: Final = frozenset({RecoveryPath.AUTO_RETRY, RecoveryPath.FIX_AND_RETRY})
+_TRACEBACK: Final = "Traceback (most recent call last):"
 _STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
 _BY_CODE: Final = {str(code): how for code, how in marks.STATUS_CODES.items()}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,79}\Z")
@@ -67,9 +69,9 @@ def of(  # noqa: PLR0913 - the app's own marks go by keyword
         failure_marks: The app's own marks: each gets a result's text and says how the call failed, or None.
         control_flow: The app's own exceptions that are mere control flow, by their qualified names.
     """
-    declared = span.attributes.get(names.STEP_CLASS)
-    if declared is not None:
-        return Ended(_declared(span, values.text(declared) or ""))
+    noted = _noted(span) if names.STEP_CLASS in span.attributes else None
+    if noted is not None and (noted.survived or kind is Kind.STEP):
+        return Ended(noted)
     recorded = _recorded(span, kind, control_flow)
     if recorded is not None:
         return _told_by_result(recorded, kind, result, span.scope)
@@ -80,15 +82,23 @@ def of(  # noqa: PLR0913 - the app's own marks go by keyword
     return WELL
 
 
-def _declared(span: SpanRecord, failure_class: str) -> Incident | None:
-    """Read what the app said with `step_error`."""
-    error_type = _word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
-    if failure_class == FailureClass.FORMAT_VIOLATION:
-        return Incident(sort=Sort.REJECTED, about=About.ARGUMENTS, error_type=error_type, noted=True)
-    if failure_class != FailureClass.TOOL_FAILURE:
+def _noted(span: SpanRecord) -> Incident | None:
+    """Read what the app noted with `step_error`; None for the classes that only an answer can show."""
+    failure_class = values.text(span.attributes.get(names.STEP_CLASS)) or ""
+    if failure_class not in (FailureClass.TOOL_FAILURE, FailureClass.FORMAT_VIOLATION):
         return None
-    retriable = values.flag(span.attributes.get(names.STEP_RETRIABLE)) is True
-    return Incident(sort=Sort.FAILED, type=error_type, error_type=error_type, retriable=retriable, noted=True)
+    is_tool = failure_class == FailureClass.TOOL_FAILURE
+    error_type = _word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
+    return Incident(
+        sort=Sort.FAILED if is_tool else Sort.REJECTED,
+        about=None if is_tool else About.ARGUMENTS,
+        type=error_type if is_tool else "",
+        error_type=error_type,
+        retriable=is_tool and values.flag(span.attributes.get(names.STEP_RETRIABLE)) is True,
+        noted=True,
+        survived=span.status is not Status.ERROR,
+        retrying=values.text(span.attributes.get(names.PATH)) in _TRIED_AGAIN,
+    )
 
 
 def _told_by_result(recorded: Ended, kind: Kind, result: Any, scope: str) -> Ended:
@@ -231,7 +241,7 @@ def of_exception(type_: str, message: str, stack: str) -> Incident:
     )
 
 
-def message_of(error: BaseException) -> str:
+def message_of(error: object) -> str:
     """Read an exception's text; empty where it cannot be printed."""
     try:
         return str(error)
@@ -389,11 +399,27 @@ def technical_detail(type_: str, stack: str) -> str:
     name = _word(type_) if type_ else ""
     frames = [
         f"{'/'.join(frame['file'].replace(chr(92), '/').split('/')[-2:])}:{frame['line']} in {frame['where']}"
-        for frame in _FRAME.finditer(stack[-values.SCANNED_BYTES :])
+        for frame in _frames(stack)
     ]
     if not frames:
         return name
     return f"{name} at {' < '.join(reversed(frames[-_DETAIL_FRAMES:]))}".strip()
+
+
+def _frames(stack: str) -> Iterator[re.Match[str]]:
+    """Go through the frames of the first traceback in a stack.
+
+    It ends where a line is not indented: there the exception's message begins; what looks like a frame in it is none.
+    """
+    lines = stack[: values.ANSWER_BYTES].split("\n")
+    if lines[0].rstrip() == _TRACEBACK:
+        del lines[0]
+    for line in lines:
+        if not line.startswith("  "):
+            return
+        frame = _FRAME.fullmatch(line.rstrip("\r"))
+        if frame is not None:
+            yield frame
 
 
 def _short(type_: str) -> str:

@@ -10,6 +10,7 @@ from otel_aml.conventions.kinds import kind
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES
 from otel_aml.core.lineage import parents_first
 from otel_aml.core.steps import Kind
+from otel_aml.core.taxonomy import FailureClass
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
@@ -17,12 +18,20 @@ if TYPE_CHECKING:
 
     from otel_aml.spans.model import SpanRecord
 
+_CLASSES = frozenset(map(str, FailureClass))
 _FRAMEWORKS = frozenset(FRAMEWORK_SCOPES)
 
 
 def is_case(scope: str) -> bool:
     """Whether a span is one that `case()` opened; it is always a run of its own."""
     return scope == names.OUR_SCOPE
+
+
+def carries_verdict(attributes: Mapping[str, Any]) -> bool:
+    """Whether the processor wrote its verdict there; where little fitted, the class alone tells."""
+    if values.flag(attributes.get(names.VERDICT)) is True:
+        return True
+    return values.text(attributes.get(names.CLASS)) in _CLASSES
 
 
 def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[str] = ()) -> bool:
@@ -66,7 +75,7 @@ def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[R
     lost = _lost_root(spans, by_id)
     for span in parents_first(spans):
         inherited = root_of.get(span.parent_id or "")
-        starts_run = is_case(span.scope) or values.flag(span.attributes.get(names.VERDICT)) is True
+        starts_run = is_case(span.scope) or carries_verdict(span.attributes)
         if not starts_run and inherited is None and lost is not None and _is_lost(span, by_id):
             root_of[span.span_id] = lost
             if says_agent(span.scope, span.attributes, extra):

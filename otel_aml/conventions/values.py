@@ -138,10 +138,16 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-_FENCE: Final = re.compile(r"\A\s*```[A-Za-z0-9_-]*[ \t]*\r?\n(?P<body>.*?)\r?\n?[ \t]*```\s*\Z", re.DOTALL)
+_FENCE: Final = "```"
+_LANGUAGE: Final = re.compile(r"[A-Za-z0-9_-]*\Z")
 
 
 def without_fence(words: str) -> str:
     """Take a Markdown fence off that encloses the whole text; backticks inside a value do not matter."""
-    fenced = _FENCE.match(words)
-    return fenced["body"] if fenced else words
+    inner = words.strip()
+    if not (inner.startswith(_FENCE) and inner.endswith(_FENCE)):
+        return words
+    first, newline, rest = inner.partition("\n")
+    if not newline or _LANGUAGE.match(first[len(_FENCE) :].strip()) is None:
+        return words
+    return rest.removesuffix(_FENCE).rstrip(" \t").removesuffix("\n").removesuffix("\r")

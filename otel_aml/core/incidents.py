@@ -163,7 +163,7 @@ class _Run:
             if not counts and step.span_id not in good_at_below:
                 continue
             good_at = min(self._good_at(step), good_at_below.get(step.span_id, NEVER))
-            if _repeats(upper.incident, step.incident) and good_at >= upper.ended_at:
+            if _repeats(upper.incident, step.incident) and (good_at >= upper.ended_at or upper.incident.noted):
                 found[step.span_id] = upper
                 good_at_below[upper.span_id] = max(good_at, good_at_below.get(upper.span_id, good_at))
         return found
@@ -174,9 +174,20 @@ class _Run:
         for step in downwards:
             upper = self.repeated_by.get(step.span_id)
             fell_back = step.kind is Kind.MODEL and self.above[step.span_id].model_went_well
-            if fell_back or self._good_at(step) < NEVER or (upper is not None and upper.span_id in found):
+            is_good = fell_back or self._tried_within(step) or self._good_at(step) < NEVER
+            if is_good or (upper is not None and upper.span_id in found):
                 found.add(step.span_id)
         return frozenset(found)
+
+    def _tried_within(self, step: Step) -> bool:
+        """Whether a root or an agent outlived an error that the app noted on it, about to try again: the try worked.
+
+        Had it not, it would have been noted once more, up to the note that no further try is made.
+        """
+        incident = step.incident
+        if incident is None or not (incident.survived and incident.retrying):
+            return False
+        return step.span_id == self.root_id or step.kind is Kind.AGENT
 
     def _own_incidents(self) -> Iterator[tuple[Step, Incident]]:
         """Go through the incidents that are not the echo of another, the earliest to end first."""
@@ -198,7 +209,9 @@ class _Run:
         for step in self.steps:
             is_root = step.span_id == self.root_id
             is_own_agent = step.kind is Kind.AGENT and not self.above[step.span_id].is_called
-            if step.incident is not None and (is_root or (is_own_agent and self._good_at(step) == NEVER)):
+            if step.incident is None or step.incident.survived:
+                continue
+            if is_root or (is_own_agent and self._good_at(step) == NEVER):
                 yield step, step.incident
 
     def _is_failed_call(self, step: Step, incident: Incident) -> bool:
@@ -233,6 +246,8 @@ class _Run:
 
     def _is_replaced(self, step: Step, incident: Incident, *, answer_accepted: bool) -> bool:
         """Whether a later output was accepted in the place of a rejected one."""
+        if self._tried_within(step):
+            return True
         if incident.about is About.ANSWER:
             return answer_accepted and all(ending is not step for ending, _ in self.endings)
         if incident.subject:
@@ -286,5 +301,6 @@ def _repeats(upper: Incident, lower: Incident) -> bool:
     if upper.sort is not lower.sort and Sort.FAILED not in (upper.sort, lower.sort):
         return False
     same_type = not upper.type or not lower.type or upper.short_type == lower.short_type
+    same_type = same_type or (upper.noted and upper.error_type == lower.error_type)
     same_message = not upper.message or not lower.message or upper.message == lower.message
     return same_type and same_message

@@ -59,6 +59,8 @@ class Incident:
         about: What was rejected; None unless `sort` is REJECTED.
         subject: The tool that was called in vain, where the step itself is not that tool.
         noted: The app itself noted it on its own step, with `step_error`.
+        survived: It was noted, and the step itself ended well.
+        retrying: It was noted by an app that was about to try again.
         of_provider: The error is one of a model provider (a rate limit, a 5xx, a failed generation).
         detail: Type and place of the exception for operators, never its message.
     """
@@ -71,6 +73,8 @@ class Incident:
     about: About | None = None
     subject: str = ""
     noted: bool = False
+    survived: bool = False
+    retrying: bool = False
     of_provider: bool = False
     detail: str = ""
 

@@ -93,7 +93,7 @@ def case(  # noqa: PLR0913 - what a case can declare
             `install()` was given.
     """
     tracer = (tracer_provider or _default_provider()).get_tracer(names.OUR_SCOPE)
-    span = tracer.start_span(CASE_SPAN, attributes={names.CASE_ID: f"{case_id}"})
+    span = tracer.start_span(CASE_SPAN, attributes={names.CASE_ID: _named(case_id)})
     handle = CaseHandle(_told(evidence_ids, relevant_doc_ids, relevant_any_of), contract)
     span_id = span.get_span_context().span_id
     if span.is_recording():
@@ -103,6 +103,14 @@ def case(  # noqa: PLR0913 - what a case can declare
             yield handle
     finally:
         _HANDLES.pop(span_id, None)
+
+
+def _named(case_id: object) -> str:
+    """Name a case, whatever the app calls it."""
+    try:
+        return str(case_id)
+    except Exception:  # noqa: BLE001 - the app's object
+        return type(case_id).__name__
 
 
 def _default_provider() -> TracerProvider:

@@ -31,11 +31,15 @@ def attach(span: Span, before_end: Callable[[Span, int], None]) -> None:
     a second `end()` meets the SDK's own guard.
     """
     original = span.end
+    turn = [True]
 
     def end(end_time: int | None = None) -> None:
-        if vars(span).pop("end", None) is None:
+        try:
+            turn.pop()
+        except IndexError:
             original(end_time)
             return
+        vars(span).pop("end", None)
         ended_at = time_ns() if end_time is None else end_time
         try:
             before_end(span, ended_at)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import weakref
+from asyncio import CancelledError
 from contextvars import ContextVar
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
@@ -18,10 +21,10 @@ from otel_aml.core.steps import Kind
 from otel_aml.live import end_hook, stamp
 from otel_aml.live.case import CASE_SPAN, CaseHandle, handle_of
 from otel_aml.live.faults import Faults
-from otel_aml.live.runs import Limits, Registry, Run, Trace
+from otel_aml.live.runs import Limits, Registry, Run, Started
 from otel_aml.live.sketch import sketch, unfold
 from otel_aml.spans import attributes as names
-from otel_aml.spans.sdk import hex_id, id_of, ids_of, plain, record
+from otel_aml.spans.sdk import hex_id, id_of, plain, record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,9 +78,8 @@ class FailureSpanProcessor(SpanProcessor):
         """Gather what an ended span says."""
         self._spans_seen += 1
         try:
-            trace_id, span_id = ids_of(span)
-            trace = self._registry.traces.get(trace_id)
-            run = None if trace is None else trace.run_of(span_id)
+            span_id = id_of(span)
+            run = self._registry.by_span.get(span_id)
             if run is not None and span_id in run.open:
                 self._gather(run, span, span_id)
             elif span_id in self._ending:
@@ -117,14 +119,14 @@ class FailureSpanProcessor(SpanProcessor):
             `runs_dropped` (by reason) and `runs_open`, of which the first is always the sum of the others;
             `unstamped` (runs whose root had no room for an attribute); `faults` of our own.
         """
-        registry = self._registry
+        started, classified, dropped, still_open = self._registry.counts()
         return {
             "spans_seen": self._spans_seen,
             "spans_late": self._spans_late,
-            "runs_started": registry.started,
-            "runs_classified": registry.classified,
-            "runs_dropped": dict(registry.dropped),
-            "runs_open": len(registry),
+            "runs_started": started,
+            "runs_classified": classified,
+            "runs_dropped": dropped,
+            "runs_open": still_open,
             "unstamped": self._unstamped,
             "faults": self._faults.count,
         }
@@ -136,14 +138,13 @@ class FailureSpanProcessor(SpanProcessor):
         if parent is None or parent.is_remote:
             self._open(span, is_settled=self._says_agent(span))
             return
-        trace = self._registry.traces.get(parent.trace_id)
-        run = None if trace is None else trace.run_of(parent.span_id)
-        if trace is not None and run is not None and run.is_settled and span.name != CASE_SPAN:
-            self._join(trace, run, span)
+        run = self._registry.by_span.get(parent.span_id)
+        if run is not None and run.is_settled and span.name != CASE_SPAN:
+            self._join(run, span)
         elif _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span)):
             self._open(span, is_settled=True)
-        elif trace is not None and run is not None:
-            self._join(trace, run, span)
+        elif run is not None:
+            self._join(run, span)
 
     def _says_agent(self, span: Span) -> bool:
         scope = span.instrumentation_scope
@@ -153,43 +154,35 @@ class FailureSpanProcessor(SpanProcessor):
         )
 
     def _open(self, span: Span, *, is_settled: bool) -> None:
-        trace_id, span_id = ids_of(span)
+        span_id = id_of(span)
         if self._registry.root(span_id) is not None:
             return
-        run = Run(
-            trace_id,
-            span_id,
-            is_settled=is_settled,
-            in_case=_opens_case(span),
-            seen_at=span.start_time or 0,
-        )
-        run.at_start = plain(span.attributes)
-        _note_in_flight(run, span_id)
+        run = Run(span_id, is_settled=is_settled, in_case=_opens_case(span))
+        run.at_start = Started(in_flight=_id_in_flight(), attributes=plain(span.attributes))
         self._registry.open(run)
         if not self._writes_on_ending:
             end_hook.attach(span, self._finish)
 
-    def _join(self, trace: Trace, run: Run, span: Span) -> None:
-        span_id, attributes = id_of(span), span.attributes
+    def _join(self, run: Run, span: Span) -> None:
+        attributes = span.attributes
         said = None if attributes is None else attributes.get(names.GEN_AI_OPERATION)
-        if self._registry.join(trace, run, span_id, said) and sys.exc_info()[1] is not None:
-            _note_in_flight(run, span_id)
+        self._registry.join(run, id_of(span), Started(said, _id_in_flight()))
 
     def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
         """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
         try:
             attributes = plain(span.attributes)
-            said = run.open[span_id]
-            if said is not None and names.GEN_AI_OPERATION not in attributes:
-                attributes[names.GEN_AI_OPERATION] = said
-            in_flight = "" if sys.exc_info()[1] is None else _in_flight(run, span_id)
+            started = run.open[span_id]
+            if started.said is not None and names.GEN_AI_OPERATION not in attributes:
+                attributes[names.GEN_AI_OPERATION] = started.said
+            in_flight = _in_flight(started)
             if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
                 worth = glance(attributes)
                 if worth is not Glance.MATTERS:
                     if worth is Glance.MAKES_A_RUN:
                         run.makes_a_run = True
                     if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
-                        run.sketches.append(sketch(span, span_id, attributes, worth))
+                        run.sketches.append(sketch(run, span, span_id, attributes, worth))
                     else:
                         run.unseen = True
                     return
@@ -198,7 +191,7 @@ class FailureSpanProcessor(SpanProcessor):
             run.unseen = True
             raise
         finally:
-            run.open.pop(span_id, None)
+            self._registry.leave(run, span_id)
 
     def _read(
         self, span: ReadableSpan, attributes: Mapping[str, Any], in_flight: str, *, ended_at: int | None = None
@@ -218,11 +211,14 @@ class FailureSpanProcessor(SpanProcessor):
         except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
             self._registry.drop(run, "fault")
             self._faults.note("end of a run", error)
+        except BaseException:
+            self._registry.drop(run, "fault")
+            raise
 
     def _conclude(self, run: Run, span: Span, ended_at: int) -> None:
         present = plain(span.attributes)
-        attributes = {**run.at_start, **present} if span.dropped_attributes else present
-        root = self._read(span, attributes, _in_flight(run, run.root_id), ended_at=ended_at)
+        attributes = {**run.at_start.attributes, **present} if span.dropped_attributes else present
+        root = self._read(span, attributes, _in_flight(run.at_start), ended_at=ended_at)
         readings = [*run.readings, root]
         if not run.makes_a_run and not conventions.is_run(readings):
             self._registry.forget(run)
@@ -232,7 +228,7 @@ class FailureSpanProcessor(SpanProcessor):
         verdict = stamp.verdict_on(self._facts(run, readings))
         if not self._registry.classify(run):
             return
-        written = stamp.fitting(verdict, present, _attribute_limit(span))
+        written = stamp.fitting(verdict, present, _room(span))
         if written:
             span.set_attributes(written)
         else:
@@ -242,32 +238,24 @@ class FailureSpanProcessor(SpanProcessor):
         handle = handle_of(run.root_id)
         told = Declared() if handle is None else handle.told
         contract = self._contract_of(run, readings, handle)
-        root_id, is_incomplete, is_unseen = hex_id(run.root_id), bool(run.open), run.unseen
+        fold = partial(
+            conventions.facts,
+            readings,
+            hex_id(run.root_id),
+            incomplete=bool(run.open),
+            unseen=run.unseen,
+            thorough=False,
+            more_calls=run.shows_calls,
+        )
         token = _CALLING_OUT.set(True)
         try:
-            facts = conventions.facts(
-                readings,
-                root_id,
-                contract=contract,
-                told=told,
-                incomplete=is_incomplete,
-                unseen=is_unseen,
-                thorough=False,
-                more_calls=run.shows_calls,
-            )
-        except Exception as error:  # noqa: BLE001 - the app's own check failed: its question stays open
-            self._faults.note("the contract's own callable", error)
-            facts = conventions.facts(
-                readings,
-                root_id,
-                told=told,
-                incomplete=is_incomplete,
-                unseen=is_unseen,
-                more_calls=run.shows_calls,
-            )
+            return fold(contract=contract, told=told)
+        except (Exception, SystemExit, CancelledError, GeneratorExit) as error:  # noqa: BLE001 - the app's own check
+            # It failed: its question stays open, and the answer is not touched again.
+            self._faults.note("the app's own check of an answer", error)
+            return fold(told=replace(told, answer=None, earlier_answers=()))
         finally:
             _CALLING_OUT.reset(token)
-        return facts
 
     def _contract_of(self, run: Run, readings: Sequence[Reading], handle: CaseHandle | None) -> Contract | None:
         """Find the contract that applies: inside a case, or to an agent that it names; never within its own call."""
@@ -292,31 +280,29 @@ def _needs_all(readings: Sequence[Reading], root: Reading) -> bool:
     return outputs > 1 or (outputs == 1 and root.output is None)
 
 
-def _note_in_flight(run: Run, span_id: int) -> None:
-    """Remember an exception that was in flight already as a span started: a fallback inside `except`, say."""
+def _id_in_flight() -> int:
     error = sys.exc_info()[1]
-    if error is not None:
-        run.in_flight[span_id] = id(error)
+    return 0 if error is None else id(error)
 
 
-def _in_flight(run: Run, span_id: int) -> str:
+def _in_flight(started: Started) -> str:
     """Name the exception that cuts a span and that no status shows: one that is no Exception and began inside it."""
     error = sys.exc_info()[1]
-    before = run.in_flight.pop(span_id, None)
-    if error is None or isinstance(error, Exception) or id(error) == before:
+    if error is None or isinstance(error, Exception) or id(error) == started.in_flight:
         return ""
     kind = type(error)
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _attribute_limit(span: Span) -> int | None:
-    """Say how many attributes a span can hold.
+def _room(span: Span) -> stamp.Room:
+    """Say how many attributes a span can hold, and how long.
 
-    The SDK tells the limit nowhere in public; where its own place for it is gone, the limit from the environment holds.
+    The SDK tells its limits nowhere in public; where its own place for them is gone, those of the environment hold.
     """
     limits = getattr(span, "_limits", None) or SpanLimits()
-    limit = getattr(limits, "max_span_attributes", None)
-    return limit if isinstance(limit, int) else None
+    count = getattr(limits, "max_span_attributes", None)
+    length = getattr(limits, "max_span_attribute_length", None)
+    return stamp.Room(count if isinstance(count, int) else None, length if isinstance(length, int) else None)
 
 
 def _drop_inherited_after_fork(registry: Registry) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from time import monotonic_ns
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from otel_aml.conventions import Reading
     from otel_aml.live.sketch import Sketch
 
@@ -15,6 +19,20 @@ RUNS: Final = 10_000
 STEPS: Final = 2_000
 IDLE_SECONDS: Final = 3_600.0
 _EXPIRY_CHECKS: Final = 8
+
+
+class Started(NamedTuple):
+    """What a span showed as it started, and may not show any more as it ends.
+
+    Args:
+        said: What it said that it does; the SDK's attribute limit could take it away.
+        in_flight: Identity of an exception that was in flight already: a fallback inside `except`, say.
+        attributes: All that a run root said.
+    """
+
+    said: Any = None
+    in_flight: int = 0
+    attributes: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,46 +58,42 @@ class Run:
     """One open run, and what its ended spans said.
 
     Args:
-        trace_id: Its trace.
         root_id: Span id of its root.
         is_settled: It is known to be one of an agent; a nested agent is then a part of it.
         in_case: `case()` opened it.
-        seen_at: When it started, or was last found in use, nanoseconds since the epoch.
+        seen_at: When it was opened, or last found in use, by the registry's clock.
     """
 
     __slots__ = (
         "at_start",
+        "ended",
         "in_case",
-        "in_flight",
         "is_closed",
         "is_settled",
         "is_troubled",
         "is_used",
         "makes_a_run",
+        "offered",
         "open",
         "readings",
-        "registered",
         "root_id",
         "seen_at",
         "sketches",
-        "trace_id",
         "unseen",
     )
 
-    def __init__(self, trace_id: int, root_id: int, *, is_settled: bool, in_case: bool, seen_at: int) -> None:
-        self.trace_id = trace_id
+    def __init__(self, root_id: int, *, is_settled: bool, in_case: bool) -> None:
         self.root_id = root_id
         self.is_settled = is_settled
         self.in_case = in_case
-        self.seen_at = seen_at
-        self.at_start: dict[str, Any] = {}
-        self.open: dict[int, Any] = {}
-        self.registered: list[int] = []
+        self.seen_at = 0
+        self.at_start = Started()
+        self.open: dict[int, Started] = {}
+        self.ended: list[int] = []
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []
-        self.in_flight: dict[int, int] = {}
-        self.makes_a_run = False
-        self.is_used = self.is_troubled = self.is_closed = self.unseen = False
+        self.offered: object = None
+        self.is_used = self.is_troubled = self.is_closed = self.makes_a_run = self.unseen = False
 
     @property
     def shows_calls(self) -> bool:
@@ -97,46 +111,33 @@ class Run:
             self.unseen = True
 
 
-class Trace:
-    """The open runs of one trace: nearly always one, and then all its spans belong to it.
+class Registry:
+    """Open runs, by the id of any of their spans. Looking up needs no lock: dictionary operations are atomic.
+
+    Opening and closing take one that the same thread may take again: the garbage collector, or a signal, can end
+    another span in the middle of our own work. At any time
+    `started == classified + sum(dropped.values()) + len(self)`, exactly. What turns out to be no run of an agent was
+    never started.
 
     Args:
-        first: The run that opened first; None once that has ended.
-        by_span: From the moment on that a second run opens, the run of each span that starts. A span that is not
-            here started while the first run was alone, so it cannot stand below another.
-        runs: How many are open.
+        limits: What is held at most.
+        clock: Monotonic nanoseconds.
     """
 
-    __slots__ = ("by_span", "first", "runs")
-
-    def __init__(self, first: Run) -> None:
-        self.first: Run | None = first
-        self.by_span: dict[int, Run] | None = None
-        self.runs = 1
-
-    def run_of(self, span_id: int) -> Run | None:
-        """Find the run of a span that started."""
-        return self.first if self.by_span is None else self.by_span.get(span_id, self.first)
-
-
-class Registry:
-    """Open runs, by trace. Looking up needs no lock: dictionary operations are atomic; opening and closing take one.
-
-    At any time `started == classified + sum(dropped.values()) + len(self)`, exactly. What turns out to be no run of an
-    agent was never started.
-    """
-
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, clock: Callable[[], int] = monotonic_ns) -> None:
         self.limits = limits
-        self.started = 0
-        self.classified = 0
-        self.dropped: dict[str, int] = dict.fromkeys(("evicted", "expired", "forked", "shutdown", "fault"), 0)
-        self.traces: dict[int, Trace] = {}
+        self.by_span: dict[int, Run] = {}
+        self._clock = clock
+        self._started = 0
+        self._classified = 0
+        self._dropped: dict[str, int] = dict.fromkeys(("evicted", "expired", "forked", "shutdown", "fault"), 0)
         self._runs: OrderedDict[int, Run] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
-    def __len__(self) -> int:
-        return len(self._runs)
+    def counts(self) -> tuple[int, int, dict[str, int], int]:
+        """Count the runs that were started, classified, dropped (by reason) and are open, at one moment."""
+        with self._lock:
+            return self._started, self._classified, dict(self._dropped), len(self._runs)
 
     def root(self, span_id: int) -> Run | None:
         """Find the run of which a span is the root."""
@@ -144,49 +145,45 @@ class Registry:
 
     def open(self, run: Run) -> None:
         """Take up a run, and drop those beyond the limits."""
+        now = self._clock()
         with self._lock:
-            self._make_room(run.seen_at)
-            self.started += 1
+            self._make_room(now)
+            run.seen_at = now
+            self._started += 1
             self._runs[run.root_id] = run
-            trace = self.traces.get(run.trace_id)
-            if trace is None:
-                self.traces[run.trace_id] = Trace(run)
-                return
-            trace.runs += 1
-            by_span = {} if trace.by_span is None else trace.by_span
-            by_span[run.root_id] = run
-            trace.by_span = by_span
+            self.by_span[run.root_id] = run
 
-    def join(self, trace: Trace, run: Run, span_id: int, said: Any) -> bool:
-        """Make a span a part of a run; False if the run has no room for it.
-
-        Args:
-            trace: The trace of both.
-            run: The run.
-            span_id: The span, which has just started.
-            said: What it said at its start that it does, if it did.
-        """
+    def join(self, run: Run, span_id: int, started: Started) -> None:
+        """Make a span a part of a run; where the run has no room for it, the run knows that it does not see all."""
         if run.is_closed or len(run.open) >= self.limits.steps:
             run.unseen = True
-            return False
-        run.open[span_id] = said
+            return
+        run.open[span_id] = started
         run.is_used = True
-        if trace.by_span is not None:
-            trace.by_span[span_id] = run
-            run.registered.append(span_id)
-        return True
+        self.by_span[span_id] = run
+        if run.is_closed:
+            # It ended on another thread in between: nothing would take this entry away later.
+            self.by_span.pop(span_id, None)
+
+    def leave(self, run: Run, span_id: int) -> None:
+        """Note that a span ended. It stays known, for what may start below it yet, as long as there is room."""
+        run.open.pop(span_id, None)
+        if len(run.ended) < self.limits.steps and not run.is_closed:
+            run.ended.append(span_id)
+        else:
+            self.by_span.pop(span_id, None)
 
     def classify(self, run: Run) -> bool:
         """Take out a run that has its verdict; False if it was dropped before."""
         with self._lock:
             is_open = self._remove(run)
-            self.classified += is_open
+            self._classified += is_open
             return is_open
 
     def forget(self, run: Run) -> None:
         """Take out what is no run of an agent."""
         with self._lock:
-            self.started -= self._remove(run)
+            self._started -= self._remove(run)
 
     def drop(self, run: Run, reason: str) -> None:
         """Take out a run that gets no verdict, counted under the reason."""
@@ -201,18 +198,21 @@ class Registry:
 
     def after_fork(self) -> None:
         """In a forked child: the lock may be held by a thread that is not there, and the open runs are the parent's."""
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self.drop_all("forked")
 
     def _make_room(self, now: int) -> None:
         """Drop what is beyond the limits: the least recently used first, by second chance (a use is only noted)."""
         is_full = len(self._runs) >= self.limits.runs
         oldest_allowed = now - int(self.limits.idle_seconds * 1e9)
-        for _ in range(len(self._runs) if is_full else min(len(self._runs), _EXPIRY_CHECKS)):
-            oldest = next(iter(self._runs.values()))
+        for _ in range(len(self._runs) if is_full else _EXPIRY_CHECKS):
+            oldest = next(iter(self._runs.values()), None)
+            if oldest is None:
+                return
             if oldest.is_used:
                 oldest.is_used, oldest.seen_at = False, now
-                self._runs.move_to_end(oldest.root_id)
+                with contextlib.suppress(KeyError):
+                    self._runs.move_to_end(oldest.root_id)
             elif oldest.seen_at < oldest_allowed:
                 self._drop(oldest, "expired")
             else:
@@ -221,21 +221,13 @@ class Registry:
             self._drop(next(iter(self._runs.values())), "evicted")
 
     def _drop(self, run: Run, reason: str) -> None:
-        self.dropped[reason] += self._remove(run)
+        self._dropped[reason] += self._remove(run)
 
     def _remove(self, run: Run) -> bool:
         if self._runs.pop(run.root_id, None) is None:
             return False
         run.is_closed = True
+        for span_id in (run.root_id, *run.open, *run.ended):
+            self.by_span.pop(span_id, None)
         run.open.clear()
-        trace = self.traces[run.trace_id]
-        trace.runs -= 1
-        if trace.runs == 0:
-            del self.traces[run.trace_id]
-            return True
-        if trace.first is run:
-            trace.first = None
-        if trace.by_span is not None:
-            for span_id in (run.root_id, *run.registered):
-                trace.by_span.pop(span_id, None)
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from otel_aml.core.facts import Facts
 from otel_aml.core.taxonomy import FailureClass
@@ -83,25 +83,66 @@ def _first_failure(verdict: Verdict) -> dict[str, Value | None]:
     return found
 
 
-def fitting(found: Mapping[str, Value], present: Mapping[str, object], limit: int | None) -> dict[str, Value]:
+class Room(NamedTuple):
+    """What a span can hold.
+
+    Args:
+        attributes: How many; None for no limit.
+        characters: How many a text; None for no limit.
+    """
+
+    attributes: int | None = None
+    characters: int | None = None
+
+
+def fitting(found: Mapping[str, Value], present: Mapping[str, object], room: Room) -> dict[str, Value]:
     """Keep the attributes that a span can take without losing one of the user's, the first ones first.
+
+    A text that would be cut is left out: half a class is none. Names of ours that were there before the verdict (what
+    `step_error` noted on the root, say) are emptied, so that nothing stands beside the verdict that is not of it.
 
     Args:
         found: What is to be written.
         present: What the span holds already; writing over an attribute takes no place.
-        limit: How many attributes the span can hold; None for no limit.
+        room: What the span can hold.
     """
-    if limit is None:
-        return dict(found)
-    room = max(limit - len(present), 0)
+    free = None if room.attributes is None else max(room.attributes - len(present), 0)
     kept: dict[str, Value] = {}
     for key, value in found.items():
-        if key in present:
+        if room.characters is not None and _longest(value) > room.characters:
+            continue
+        if key in present or free is None:
             kept[key] = value
-        elif room > 0:
-            room -= 1
+        elif free > 0:
+            free -= 1
             kept[key] = value
+    if names.CLASS not in kept:
+        return {}
+    for key in _VERDICT_KEYS.intersection(present).difference(kept):
+        kept[key] = False if isinstance(present[key], bool) else ""
     return kept
+
+
+_VERDICT_KEYS: Final = frozenset(
+    {
+        names.SEVERITY,
+        names.FIRST_SPAN_ID,
+        names.FIRST_STEP_ID,
+        names.DEPENDENCY,
+        names.FAILED_HOW,
+        names.TECHNICAL_DETAIL,
+        names.PAUSED,
+        names.INCOMPLETE,
+        names.PATH,
+    }
+)
+"""Names that may be absent from a verdict."""
+
+
+def _longest(value: Value) -> int:
+    if isinstance(value, str):
+        return len(value)
+    return max(map(len, value), default=0) if isinstance(value, tuple) else 0
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from opentelemetry import trace
 
@@ -13,7 +13,7 @@ from otel_aml.conventions.marks import RETRIABLE
 from otel_aml.core.messages import user_message
 from otel_aml.core.recovery import StepError
 from otel_aml.core.steps import Sort
-from otel_aml.core.taxonomy import TAXONOMY, FailureClass, RecoveryPath
+from otel_aml.core.taxonomy import FAILURES, TAXONOMY, FailureClass, RecoveryPath
 from otel_aml.core.tree import FIXES, RETRIES
 from otel_aml.spans import attributes as names
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from otel_aml.core.steps import Incident
 
+T = TypeVar("T", int, str)
 _LOG: Final = logging.getLogger("otel_aml")
 
 
@@ -51,17 +52,17 @@ def step_error(
         `tool_failure` is retriable; an unknown error is not.
     """
     incident = _incident(error)
-    found = failure_class if failure_class is not None and failure_class in TAXONOMY else _class_of(incident)
+    found = next((each for each in FAILURES if each == failure_class), None) or _class_of(incident)
     is_retriable = found is FailureClass.TOOL_FAILURE and incident.error_type in RETRIABLE
-    attempt = max(attempt, 0)
-    path = _path(found, attempt, is_retriable=is_retriable)
+    retries_made = max(_of_type(int, attempt, 0), 0)
+    path = _path(found, retries_made, is_retriable=is_retriable)
     data = StepError(
-        step_id=str(step_id),
+        step_id=_of_type(str, step_id, type(step_id).__name__),
         failure_class=found,
-        user_message=user_message(found, path, locale),
+        user_message=user_message(found, path, _of_type(str, locale, "en")),
         technical_detail=incident.detail,
         retriable=is_retriable,
-        attempt=attempt,
+        attempt=retries_made,
     )
     try:
         _note(data, incident, path)
@@ -70,10 +71,15 @@ def step_error(
     return data
 
 
-def _incident(error: BaseException) -> Incident:
+def _of_type(kind: type[T], value: object, otherwise: T) -> T:
+    """Take a value that is of its type; this runs inside an `except` of the app, where nothing may raise."""
+    return value if isinstance(value, kind) else otherwise
+
+
+def _incident(error: object) -> Incident:
     kind = type(error)
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    stack = "".join(traceback.format_tb(error.__traceback__))
+    stack = "".join(traceback.format_tb(error.__traceback__ if isinstance(error, BaseException) else None))
     return incidents.of_exception(name, incidents.message_of(error), stack)
 
 

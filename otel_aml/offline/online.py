@@ -57,7 +57,7 @@ class Online:
 def read_online(attributes: Mapping[str, Any]) -> Online | None:
     """Read the verdict on a span; None if it carries none."""
     written = values.text(attributes.get(names.CLASS))
-    if written is None or values.flag(attributes.get(names.VERDICT)) is not True:
+    if written is None:
         return None
     try:
         failure_class = FailureClass(written)

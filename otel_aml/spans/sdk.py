@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_aml.spans.model import EMPTY, Event, SpanRecord, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from opentelemetry.sdk.trace import ReadableSpan
 
@@ -44,7 +44,7 @@ def plain(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     if attributes is None:
         return {}
     try:
-        found = attributes.copy()  # type: ignore[attr-defined]  # the SDK's mapping has it, the type does not say so
+        found = cast("Any", attributes).copy()  # the SDK's mapping has it; its type does not say so
     except AttributeError:
         return dict(attributes)
     return found if type(found) is dict else dict(attributes)

@@ -224,3 +224,11 @@ def test_an_agent_loads_no_library_that_its_contract_does_not_need():
         "import sys; from otel_aml.conventions.contract import Contract; Contract(); print('jsonschema' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("where", ["http://127.0.0.1:9/x", "file:///etc/passwd", "other.json"])
+def test_a_schema_fetches_nothing(where):
+    """What it refers to must be in it: nothing is loaded, neither at install nor as a run ends."""
+    with pytest.raises(ConfigurationError, match="nothing is fetched"):
+        Contract(answer={"properties": {"a": {"anyOf": [{"$ref": where}]}}})
+    assert Contract(answer={"$defs": {"a": {"type": "object"}}, "$ref": "#/$defs/a"}).accepts({}) is True

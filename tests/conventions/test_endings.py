@@ -10,6 +10,7 @@ from building import span
 
 from otel_aml.conventions import Contract, marks, read
 from otel_aml.conventions.incidents import how_it_failed, message_of, of_exception, technical_detail
+from otel_aml.conventions.values import without_fence
 from otel_aml.core.steps import About, Kind, Sort
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event
@@ -362,8 +363,43 @@ def test_what_the_app_said_of_its_step_counts(failure_class, retriable, incident
 
 
 def test_a_step_s_other_classes_are_left_to_the_checks():
-    """The app's word that its step hallucinated is no call that failed."""
-    assert ended({names.STEP_CLASS: "hallucination"}, error="x").incident is None
+    """The app's word that its step hallucinated is no call that failed, and hides none."""
+    assert ended({names.STEP_CLASS: "hallucination"}).incident is None
+    assert ended({names.STEP_CLASS: "hallucination"}, error="x").incident.sort is Sort.FAILED
+
+
+NOTES = [
+    pytest.param({}, {}, (True, False), id="it ended well"),
+    pytest.param({names.PATH: "auto_retry"}, {}, (True, True), id="the app was about to try again"),
+    pytest.param({names.PATH: "human_takeover"}, {}, (True, False), id="the app gave up"),
+    pytest.param({names.PATH: "auto_retry"}, {"error": "x"}, (False, True), id="it ended in an error all the same"),
+]
+
+
+@pytest.mark.parametrize(("more", "ended_in", "says"), NOTES)
+def test_a_note_says_whether_its_step_outlived_the_error(more, ended_in, says):
+    incident = ended({names.STEP_CLASS: "tool_failure", **more}, **ended_in).incident
+    assert (incident.survived, incident.retrying) == says
+
+
+def test_what_looks_like_a_frame_in_a_message_is_none():
+    """The detail never holds the message, whatever that is made to look like."""
+    frame = '  File "w.py", line 3, in pay'
+    hostile = (
+        f"Traceback (most recent call last):\n{frame}\n    pay()\nRuntimeError: x\n{frame}(iban='DE89')\n{frame}_secret"
+    )
+    assert technical_detail("RuntimeError", hostile) == "RuntimeError at w.py:3 in pay"
+    assert technical_detail("RuntimeError", f"RuntimeError: x\n{frame}") == "RuntimeError"
+    assert technical_detail("E", frame) == "E at w.py:3 in pay"
+
+
+@pytest.mark.parametrize(
+    "text", ["\n" * 200_000, "  " * 200_000, '  File "' * 50_000, "```json\n" + " " * 250_000 + "x"]
+)
+def test_no_text_takes_long(text):
+    """Endless white space is a known way for a model to fail; each text is read once."""
+    technical_detail("E", text)
+    without_fence(text)
 
 
 CAUGHT = [

@@ -11,6 +11,7 @@ import time
 
 import pytest
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -19,10 +20,12 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
 from otel_aml.conventions import Contract
 from otel_aml.live import processor as processor_module
+from otel_aml.live.case import case
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
 from tests.live.agents import AGENT, MODEL, RETRIEVER, TOOL, call, run
 
+ANSWER = '[{"role":"assistant","parts":[{"type":"text","content":"{}"}]}]'
 FIRST_LIMITED = ("failure.class", "failure.unchecked")
 
 
@@ -171,6 +174,49 @@ class TestBlindness:
         assert simple.verdict()["failure.coverage"] == "none"
 
 
+class TestStrangers:
+    """A span whose parent is not known is charged to nobody, whoever else is open in its trace."""
+
+    def test_what_a_run_left_running_is_not_the_next_ones(self, simple):
+        remote = SpanContext(0xABC, 0xDEF, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        context = trace.set_span_in_context(trace.NonRecordingSpan(remote))
+        first = simple.tracer.start_span("first", context=context, attributes=AGENT)
+        left = simple.tracer.start_span("left", context=trace.set_span_in_context(first))
+        first.end()
+        second = simple.tracer.start_span("second", context=context, attributes=AGENT)
+        with trace.use_span(left, end_on_exit=True):
+            call(simple.tracer, TimeoutError("x"))
+        second.end()
+        assert simple.verdicts()["second"]["failure.findings"] == ()
+
+    def test_a_sibling_below_a_span_from_before_is_not_the_agents(self):
+        provider = TracerProvider(shutdown_on_exit=False)
+        exporter = InMemorySpanExporter()
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        tracer = provider.get_tracer("app")
+        with tracer.start_as_current_span("web"):
+            added = FailureSpanProcessor()
+            provider.add_span_processor(added)
+            agent = tracer.start_span("agent", attributes=AGENT)
+            call(tracer, TimeoutError("x"))
+            agent.end()
+        (verdict,) = [span.attributes for span in exporter.get_finished_spans() if "failure.class" in span.attributes]
+        assert verdict["failure.findings"] == ()
+
+    def test_what_a_run_has_no_room_for_is_not_charged_to_the_run_around_it(self, make):
+        made = make(limits=Limits(steps=3))
+        with made.tracer.start_as_current_span("outer", attributes=AGENT):
+            with case("C-1", tracer_provider=made.provider):
+                spans = [made.tracer.start_span(f"step {n}") for n in range(4)]
+                with trace.use_span(spans[3]):
+                    call(made.tracer, TimeoutError("x"))
+                for span in spans:
+                    span.end()
+        found = made.verdicts()
+        assert found["outer"]["failure.findings"] == ()
+        assert "tool_failure" in found["case"]["failure.unchecked"]
+
+
 class TestCancellation:
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
     def test_a_run_that_is_cut_is_cancelled(self, arranged, error):
@@ -269,6 +315,61 @@ class TestIncomplete:
         assert not any("failure.class" in span.attributes for span in exporter.get_finished_spans())
 
 
+class TestReentrancy:
+    def test_a_span_that_ends_inside_our_own_lock_is_no_dead_lock(self, simple):
+        """The garbage collector, or a signal, may end another run's root wherever Python allocates."""
+        other = simple.tracer.start_span("other", attributes=AGENT)
+        done = threading.Event()
+
+        def inside():
+            with simple.processor._registry._lock:
+                other.end()
+                run(simple.tracer)
+            done.set()
+
+        threading.Thread(target=inside, daemon=True).start()
+        assert done.wait(10)
+        assert set(simple.verdicts()) == {"other", "investigate"}
+
+    def test_abandoned_streams_in_cycles_end_whenever_they_are_collected(self, make):
+        made = make(limits=Limits(runs=5))
+
+        def stream():
+            span = made.tracer.start_span("stream", context=Context(), attributes=AGENT)
+            try:
+                yield
+            finally:
+                span.end()
+
+        gc.collect()
+        for _ in range(300):
+            holder = [stream()]
+            next(holder[0])
+            holder.append(holder)
+            del holder
+            made.tracer.start_span("run", context=Context(), attributes=AGENT).end()
+        gc.collect()
+        stats = made.processor.stats()
+        assert stats["runs_started"] == balance(stats) == 600
+
+    def test_the_sum_of_all_runs_is_exact_at_any_moment(self, make):
+        made, stop, wrong = make(), threading.Event(), []
+
+        def watch():
+            while not stop.is_set():
+                stats = made.processor.stats()
+                if stats["runs_started"] != balance(stats):
+                    wrong.append(stats)
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda _: [run(made.tracer) for _ in range(100)], range(4)))
+        stop.set()
+        watcher.join()
+        assert wrong == []
+
+
 class Hostile(Exception):
     def __str__(self):
         raise RuntimeError("no message")
@@ -322,6 +423,42 @@ class TestNothingRaises:
         assert made.verdict()["failure.class"] == "pass"
         assert "format_violation" in made.verdict()["failure.unchecked"]
         assert made.processor.stats()["faults"] == 1
+
+    @pytest.mark.parametrize("error", [SystemExit, asyncio.CancelledError, GeneratorExit, MemoryError])
+    def test_a_check_that_wants_to_end_the_app_does_not(self, make, error):
+        def check(_):
+            raise error
+
+        made = make(contract=Contract(answer=check, agents=["copilot"]))
+        run(made.tracer, TimeoutError("x"), **{"gen_ai.output.messages": ANSWER})
+        assert made.verdict()["failure.class"] == "tool_failure"
+
+    def test_an_answer_that_cannot_be_read_leaves_its_questions_open(self, simple):
+        """And only those: the rest of the verdict stands."""
+
+        class Answer:
+            @property
+            def cited_tx_ids(self):
+                raise RuntimeError("no")
+
+        with case("C-1", evidence_ids=["TXN-1"], tracer_provider=simple.provider) as told:
+            call(simple.tracer, TimeoutError("x"))
+            told.answer(Answer())
+        assert simple.verdict()["failure.class"] == "tool_failure"
+        assert "hallucination" in simple.verdict()["failure.unchecked"]
+        assert simple.processor.stats()["faults"] == 1
+
+    def test_an_interrupt_inside_our_work_goes_through_and_leaves_no_run_open(self, simple, monkeypatch):
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(processor_module.stamp, "verdict_on", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run(simple.tracer)
+        stats = simple.processor.stats()
+        assert stats["runs_open"] == 0
+        assert stats["runs_started"] == balance(stats) == 1
+        assert len(simple.spans()) == 2
 
     def test_the_apps_check_may_make_spans_and_is_not_called_from_within_itself(self, make):
         calls = []
@@ -379,12 +516,19 @@ class TestBounds:
         assert len(made.spans()) == 4
 
     def test_an_idle_run_is_dropped_when_another_starts(self, make):
+        """By a clock that only goes forward: what a span says of its own start does not age the others."""
+        now = [0]
         made = make(limits=Limits(idle_seconds=10))
-        now = time.time_ns()
-        old = made.tracer.start_span("old", attributes=AGENT, start_time=now)
-        made.tracer.start_span("new", attributes=AGENT, start_time=now + 11_000_000_000).end()
+        made.processor._registry._clock = lambda: now[0]
+        old = made.tracer.start_span("old", attributes=AGENT)
+        made.tracer.start_span("far in the future", attributes=AGENT, start_time=2**62).end(2**62)
+        now[0] = 9_000_000_000
+        made.tracer.start_span("in time", attributes=AGENT).end()
+        assert made.processor.stats()["runs_dropped"]["expired"] == 0
+        now[0] = 11_000_000_000
+        made.tracer.start_span("new", attributes=AGENT).end()
         old.end()
-        assert list(made.verdicts()) == ["new"]
+        assert list(made.verdicts()) == ["far in the future", "in time", "new"]
         assert made.processor.stats()["runs_dropped"]["expired"] == 1
 
     def test_a_dropped_run_lets_no_child_pass_for_a_run_of_its_own(self, make):
@@ -419,6 +563,23 @@ class TestBounds:
         stats = made.processor.stats()
         assert stats["runs_open"] == 10
         assert stats["runs_started"] == balance(stats) == 100
+
+    def test_a_long_lived_root_with_many_children_stays_small(self, make):
+        """A worker that never ends: what it did long ago is not remembered span by span."""
+        made = make(limits=Limits(steps=50))
+        with made.tracer.start_as_current_span("worker"):
+            for _ in range(500):
+                made.tracer.start_span("job").end()
+            run(made.tracer)
+            assert len(made.processor._registry.by_span) <= 60
+        assert made.verdicts()["investigate"]["failure.class"] == "pass"
+        assert made.processor._registry.by_span == {}
+
+    def test_long_arguments_are_kept_as_digests(self, simple):
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, **{"gen_ai.tool.call.arguments": '{"a":"' + "x" * 100_000 + '"}'})
+            (open_run,) = simple.processor._registry._runs.values()
+            assert len(str(open_run.sketches)) < 1_000
 
     def test_a_mark_beyond_the_bytes_scanned_is_unchecked(self, simple):
         with simple.tracer.start_as_current_span("run", attributes=AGENT):
@@ -488,6 +649,24 @@ class TestAttributeLimits:
                 raise TimeoutError
         assert made.verdict()["failure.class"] == "tool_failure"
 
+    def test_a_class_that_the_length_limit_would_cut_is_not_written(self, make):
+        """Half a class is none: the run is counted as unstamped, and the replay has the word."""
+        made = make(span_limits=SpanLimits(max_span_attribute_length=12))
+        run(made.tracer, TypeError("got an unexpected keyword argument 'x'"))
+        assert not made.verdicts()
+        assert made.processor.stats()["unstamped"] == 1
+        longer = make(span_limits=SpanLimits(max_span_attribute_length=20))
+        run(longer.tracer, TimeoutError("x"))
+        assert longer.verdict()["failure.class"] == "tool_failure"
+        assert "failure.technical_detail" not in longer.verdict()
+
+    def test_what_stood_under_our_names_before_does_not_stay_beside_the_verdict(self, simple):
+        stale = {"failure.severity": "critical", "failure.paused": True, "failure.span_id": "f" * 16}
+        with simple.tracer.start_as_current_span("run", attributes=AGENT | stale):
+            call(simple.tracer)
+        verdict = simple.verdict()
+        assert (verdict["failure.severity"], verdict["failure.span_id"], verdict["failure.paused"]) == ("", "", False)
+
     def test_no_limit_is_no_limit(self, make):
         made = make(span_limits=SpanLimits(max_span_attributes=SpanLimits.UNSET))
         run(made.tracer, TimeoutError("x"))
@@ -546,6 +725,16 @@ class TestRegistration:
             call(simple.tracer, TimeoutError("x"))
         assert simple.verdict()["recovery.attempts"] == 1
         assert simple.processor.stats()["runs_classified"] == 1
+
+    def test_two_processors_on_one_provider_leave_no_run_open(self, simple):
+        """Each does its work, and they say the same."""
+        other = FailureSpanProcessor()
+        simple.provider.add_span_processor(other)
+        run(simple.tracer, TimeoutError("x"))
+        assert simple.verdict()["failure.class"] == "tool_failure"
+        for processor in (simple.processor, other):
+            assert processor.stats()["runs_classified"] == 1
+            assert processor.stats()["runs_open"] == 0
 
     def test_after_shutdown_it_is_a_counted_no_op(self, simple):
         root = simple.tracer.start_span("run", attributes=AGENT)

@@ -8,8 +8,9 @@ from opentelemetry.trace import StatusCode
 from pydantic import TypeAdapter, ValidationError
 
 from otel_aml.core.taxonomy import FailureClass
+from otel_aml.live.case import case
 from otel_aml.live.steps import step_error
-from tests.live.agents import AGENT
+from tests.live.agents import AGENT, TOOL
 
 
 def not_a_number():
@@ -113,3 +114,59 @@ def test_an_exception_that_cannot_be_printed_is_an_error_like_any(simple):
 
 def test_a_negative_attempt_is_the_first():
     assert step_error(ValueError("x"), step_id="s", attempt=-3).attempt == 0
+
+
+def notes(made, *attempts, give_up=False):
+    """Run a case whose own loop notes each failed try, and then goes on."""
+    with case("C-1", evidence_ids=["TXN-1"], tracer_provider=made.provider) as told:
+        for attempt in attempts:
+            step_error(TimeoutError("x"), step_id="assess", attempt=attempt)
+        told.answer({"cited_tx_ids": ["TXN-1"]})
+    return made.verdict()
+
+
+def test_a_loop_of_the_app_that_was_about_to_try_again_did(simple):
+    """Had the try failed too, it would have been noted once more."""
+    verdict = notes(simple, 0, 1)
+    assert (verdict["failure.class"], verdict["failure.recovered"]) == ("pass", 1)
+
+
+def test_a_loop_of_the_app_that_gave_up_failed(simple):
+    assert notes(simple, 0, 1, 2, 3)["failure.class"] == "tool_failure"
+
+
+def test_a_note_on_the_root_only_repeats_what_the_call_below_says(simple):
+    """The call raises, the loop around it notes it, and the second try works."""
+    with case("C-1", evidence_ids=["TXN-1"], tracer_provider=simple.provider):
+        for attempt in range(2):
+            try:
+                with simple.tracer.start_as_current_span("tool", attributes=TOOL):
+                    if attempt == 0:
+                        raise TimeoutError
+            except TimeoutError as error:
+                step_error(error, step_id="s", attempt=attempt)
+    verdict = simple.verdict()
+    assert verdict["failure.class"] == "pass"
+    assert verdict["failure.findings"] == ("tool_failure:recovered",)
+    assert verdict["failure.recovered"] == 1
+
+
+def test_a_note_of_another_class_hides_no_real_error(simple):
+    """The app's word that its step hallucinated is not the verdict; the checks have that."""
+    with simple.tracer.start_as_current_span("run", attributes=AGENT):
+        with contextlib.suppress(TimeoutError), simple.tracer.start_as_current_span("tool", attributes=TOOL):
+            step_error(TimeoutError("x"), step_id="s", failure_class=FailureClass.HALLUCINATION)
+            raise TimeoutError
+    assert simple.verdict()["failure.class"] == "tool_failure"
+
+
+@pytest.mark.parametrize(
+    "odd", [{"attempt": None}, {"locale": None}, {"failure_class": []}, {"step_id": object()}, {"locale": "tlh"}]
+)
+def test_odd_arguments_never_raise(odd):
+    assert step_error(ValueError("x"), **({"step_id": "s"} | odd)).user_message
+
+
+@pytest.mark.parametrize("odd", ["text", None, 7, ValueError])
+def test_what_is_no_exception_is_an_error_like_any(odd):
+    assert step_error(odd, step_id="s").failure_class is FailureClass.TOOL_FAILURE
