@@ -22,7 +22,7 @@ from otel_aml.cli.common import (
     say_what_was_read,
 )
 from otel_aml.offline import cells, render, reports
-from otel_aml.offline.analysis import Given, analysed
+from otel_aml.offline.analysis import Given, analysed, spare_inputs
 
 if TYPE_CHECKING:
     from otel_aml.offline.analysis import Analysis
@@ -60,6 +60,8 @@ def report(  # noqa: PLR0913 - the options of the command
 ) -> None:
     """Count first failures, what goes together, recoveries, and what to repair first."""
     given = Given(files=files, contract=contract, gold=gold, judged=judge)
+    if csv is not None:
+        spare_inputs(csv, given)
     with reading() as on_bytes, analysed(given, on_bytes=on_bytes) as analysis:
         found = reports.report(analysis, min_both=min_both)
         if csv is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.errors import ConfigurationError, InputError
@@ -14,7 +15,7 @@ from otel_aml.offline.labels import Labels, read_contract, read_labels
 from otel_aml.offline.loading import load
 from otel_aml.offline.problems import Problems, Read
 from otel_aml.offline.replay import RunRecord, labelled, records
-from otel_aml.offline.store import TRACE_SPANS, Store
+from otel_aml.offline.store import TRACE_SPANS, Store, is_saved
 from otel_aml.offline.verdicts import Row, check_rows, failure_rows, run_row
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def analysed(
         if saved is None:
             found = load(store, inputs.files(given.files), on_bytes=on_bytes)
             read, earlier = found.read, found.problems.ordered()
-            source: Iterator[RunRecord] | None = _replayed(store, contract, problems)
+            source: Iterator[RunRecord] | None = _replayed(store, contract, read, problems)
         else:
             if contract is not None:
                 raise ConfigurationError(
@@ -124,36 +125,65 @@ def ingest(
     Raises:
         InputError: Something cannot be read, or `into` cannot be written.
     """
-    if into.exists() and not replace:
-        raise ConfigurationError(f"{str(into)!r} exists already; give another path, or --replace to write over it")
-    if into.is_dir() and _saved([str(into)]) is None:
-        raise ConfigurationError(f"{str(into)!r} is a folder that holds no store; give the path of a new one")
-    part = into.with_name(f"{into.name}.part")
-    _remove(part)
+    spare_inputs(into, given)
+    _spare_others(into, replace=replace)
     with analysed(given, keep_evidence=True, on_bytes=on_bytes) as analysis:
         analysis.store.note(analysis.read, analysis.problems)
         most_bytes = _ALL_BYTES if keep_text else SHORT_BYTES
         try:
             into.parent.mkdir(parents=True, exist_ok=True)
-            if into.suffix == ".duckdb":
-                analysis.store.save_duckdb(part, most_bytes=most_bytes)
-            else:
-                part.mkdir()
-                analysis.store.save_parquet(part, most_bytes=most_bytes)
-            _remove(into)
-            part.rename(into)
+            with TemporaryDirectory(prefix=".otel-aml-", dir=into.parent, ignore_cleanup_errors=True) as folder:
+                made = Path(folder) / "store.duckdb"
+                if into.suffix == ".duckdb":
+                    analysis.store.save_duckdb(made, most_bytes=most_bytes)
+                else:
+                    made.mkdir()
+                    analysis.store.save_parquet(made, most_bytes=most_bytes)
+                _put(made, into, aside=Path(folder) / "replaced")
         except OSError as error:
             raise InputError(f"{str(into)!r} cannot be written ({error.strerror}); give another path") from error
-        finally:
-            _remove(part)
     return analysis
 
 
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
+def _put(made: Path, into: Path, *, aside: Path) -> None:
+    """Put a store in its place; one that was there before goes only when the new one is there."""
+    if made.is_file() and not into.is_dir():
+        into.with_name(f"{into.name}.wal").unlink(missing_ok=True)
+        made.replace(into)
+        return
+    if into.exists():
+        into.rename(aside)
+    try:
+        made.rename(into)
+    except OSError:
+        if aside.exists():
+            aside.rename(into)
+        raise
+
+
+def spare_inputs(target: Path, given: Given) -> None:
+    """See to it that nothing is written over what is read.
+
+    Raises:
+        ConfigurationError: It would be.
+    """
+    files = given.files if _saved(given.files) else inputs.files(given.files)
+    beside = [str(path) for path in (given.contract, given.gold, given.judged) if path is not None]
+    if os.path.realpath(target) in {os.path.realpath(file) for file in (*files, *beside) if file != inputs.STDIN}:
+        raise ConfigurationError(f"{str(target)!r} is read, and is not written over; give another path")
+
+
+def _spare_others(into: Path, *, replace: bool) -> None:
+    """See to it that nothing is written over but a store, and that only when asked to."""
+    if not os.path.lexists(into):
+        return
+    if not replace:
+        raise ConfigurationError(f"{str(into)!r} exists already; give another path, or --replace to write over a store")
+    if into.is_symlink() or not is_saved(into):
+        raise ConfigurationError(
+            f"{str(into)!r} is not just a store that `otel-aml ingest` wrote, and nothing else is replaced; "
+            "give another path"
+        )
 
 
 def _saved(arguments: Sequence[str]) -> Path | None:
@@ -176,9 +206,10 @@ def _is_store(path: Path) -> bool:
         return False
 
 
-def _replayed(store: Store, contract: Contract | None, problems: Problems) -> Iterator[RunRecord]:
+def _replayed(store: Store, contract: Contract | None, read: Read, problems: Problems) -> Iterator[RunRecord]:
     for trace in store.traces():
         if trace.dropped:
+            read.invalid_spans += trace.dropped
             problems.add(
                 f"trace {trace.trace_id}", None, f"{trace.dropped} spans beyond the first {TRACE_SPANS:,} are left out"
             )

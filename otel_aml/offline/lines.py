@@ -58,12 +58,12 @@ class Seen:
 
     Args:
         lines: Lines that are not blank, the skipped ones too.
-        too_long: Lines that were skipped for their length.
+        lost: Lines that were skipped for their length, or cut off with their stream.
         head: The first bytes of its content, to name what it is if it is not understood.
     """
 
     lines: int = 0
-    too_long: int = 0
+    lost: int = 0
     head: bytes = b""
 
 
@@ -86,7 +86,7 @@ def chunks(file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack) -> 
         for number, line in enumerate(_lines(file, unpack_zst), start=1):
             if line is None:
                 seen.lines += 1
-                seen.too_long += 1
+                seen.lost += 1
                 problems.add(file, number, f"longer than {LINE_BYTES // 2**20} MiB: skipped")
                 continue
             content = line.removeprefix(_BOM) if number == 1 else line
@@ -102,6 +102,8 @@ def chunks(file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack) -> 
                 yield Chunk(file, numbers, lines)
                 numbers, lines, size = [], [], 0
     except _CutOffError as cut:
+        seen.lines += 1
+        seen.lost += 1
         problems.add(file, None, str(cut))
     if lines:
         yield Chunk(file, numbers, lines)

@@ -14,6 +14,7 @@ from otel_aml.offline import lines
 from otel_aml.offline.lines import Chunk, Seen
 from otel_aml.offline.looks import looks_like
 from otel_aml.offline.problems import Problems, Read
+from otel_aml.offline.texts import valid
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ def _load_file(
     for done, loaded in workers.finish():
         _note(done, loaded, loading, workers)
     loading.read.lines += seen.lines
-    loading.read.bad_lines += seen.too_long
+    loading.read.bad_lines += seen.lost
     return seen
 
 
@@ -156,7 +157,7 @@ def _mended(line: bytes) -> bytes | None:
         return None
     try:
         value = json.loads(line)
-        mended = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        mended = valid(json.dumps(value, ensure_ascii=False)).encode()
     except (ValueError, RecursionError):
         return None
     return mended if _SURROGATE not in mended.lower() else None

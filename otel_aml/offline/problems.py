@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Final
 
+from otel_aml.offline.texts import valid, valid_name
+
 SHOWN: Final = 1_000
 
 
@@ -31,7 +33,7 @@ class Problems:
     def add(self, file: str, line: int | None, reason: str) -> None:
         """Keep one more problem, or count it."""
         if len(self.kept) < SHOWN:
-            self.kept.append(Problem(file, line, reason))
+            self.kept.append(Problem(valid_name(file), line, valid(reason)))
         else:
             self.further += 1
 
@@ -49,9 +51,9 @@ class Read:
 
     Args:
         lines: Lines that are not blank.
-        bad_lines: Lines that are no export request of any signal.
+        bad_lines: Lines that are no export request of any signal, in whole or in part, or cut off with their stream.
         spans: Distinct spans.
-        invalid_spans: Spans without valid ids, or too large to be read.
+        invalid_spans: Spans without valid ids, too large to be read, or beyond what is looked at of one trace.
         duplicate_spans: Further copies of spans.
         other_lines: Requests of other signals: logs, metrics, profiles.
     """

@@ -18,6 +18,7 @@ from otel_aml.errors import ConfigurationError, InputError
 from otel_aml.offline.lines import LINE_BYTES
 from otel_aml.offline.problems import Problem, Read
 from otel_aml.offline.sql import query
+from otel_aml.offline.texts import valid, valid_name
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event, SpanRecord, Status
 
@@ -72,7 +73,13 @@ _SAVE_PARQUET: Final = {
     "readings": "copy readings to $path (format parquet, compression zstd)",
     "problems": "copy problems to $path (format parquet, compression zstd)",
 }
+TABLES: Final = ("spans", *_SAVE_PARQUET)
+"""The tables of a saved store."""
 _ATTACH: Final = "attach $path as source (read_only)"
+_NAMED: Final = (
+    "select table_name from duckdb_tables() where database_name = 'source' "
+    "union all select view_name from duckdb_views() where database_name = 'source' and not internal"
+)
 _READINGS: Final = ("readings", "problems")
 _DROP: Final = {
     "spans": "drop table spans",
@@ -142,7 +149,8 @@ class Loader:
         )
         self._connection.execute(query("load/exported"))
         exported = _count(self._connection.execute("select coalesce(sum(span_count), 0) from requests"))
-        loaded = _count(self._connection.execute(query("load/spans"), {"file": chunk.file, "most": SPAN_PARTS}))
+        where = {"file": valid_name(chunk.file), "most": SPAN_PARTS}
+        loaded = _count(self._connection.execute(query("load/spans"), where))
         rejected = self._connection.execute(query("load/rejected_lines")).fetchall()
         return Loaded(
             tuple(
@@ -236,6 +244,7 @@ class Store:
     def __init__(self, *, memory_limit: str | None = None) -> None:
         limit = memory_limit or os.environ.get(MEMORY_VARIABLE) or MEMORY_LIMIT
         self._spill = Path(tempfile.mkdtemp(prefix="otel-aml-"))
+        self._looked_into: tuple[str, ...] = ()
         settings: dict[str, str | bool | int | float | list[str]] = {
             **_SETTINGS,
             "memory_limit": limit,
@@ -311,7 +320,7 @@ class Store:
 
     def insert(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Put rows into one of the tables `runs`, `checks`, `failures`, `evidence`."""
-        self._writer.execute(query(f"load/{table}"), {"rows": json.dumps(rows)})
+        self._writer.execute(query(f"load/{table}"), {"rows": valid(json.dumps(rows, ensure_ascii=False))})
 
     def note(self, read: Read, problems: Sequence[Problem]) -> None:
         """Keep what was read, and what could not be."""
@@ -326,7 +335,7 @@ class Store:
         """Ask a query, with the values that it takes; give its rows as dictionaries, in bounded memory."""
         cursor = self._connection.cursor()
         try:
-            cursor.execute(query(name), values)
+            cursor.execute(query(name), values and {key: _readable(value) for key, value in values.items()})
             columns = [str(column[0]) for column in cursor.description or ()]
             while rows := cursor.fetchmany(_BATCH):
                 for row in rows:
@@ -336,18 +345,23 @@ class Store:
 
     def save_duckdb(self, path: Path, *, most_bytes: int) -> None:
         """Save all tables into a new `.duckdb` file; texts of spans that are longer are left out."""
-        self._connection.execute("attach $path as target", {"path": str(path)})
+        is_query = "?" in str(path.resolve())  # DuckDB takes what follows for a query, and puts its journal elsewhere
+        reached = self._spill / "saved.duckdb" if is_query else self._reached(path)
+        self._connection.execute("attach $path as target", {"path": str(reached)})
         self._connection.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
         for statement in _SAVE_DUCKDB:
             self._connection.execute(statement)
         self._connection.execute("detach target")
+        if is_query:
+            shutil.move(reached, path)
 
     def save_parquet(self, folder: Path, *, most_bytes: int) -> None:
         """Save all tables into a folder, one Parquet file each; texts of spans that are longer are left out."""
-        spans = {"path": str(folder / "spans.parquet"), "most": most_bytes}
+        reached = self._reached(folder / "spans.parquet").parent
+        spans = {"path": str(reached / "spans.parquet"), "most": most_bytes}
         self._connection.execute(_SAVE_SPANS, spans)
         for table, statement in _SAVE_PARQUET.items():
-            self._connection.execute(statement, {"path": str(folder / f"{table}.parquet")})
+            self._connection.execute(statement, {"path": str(reached / f"{table}.parquet")})
 
     def saved_duckdb(self, path: Path, *, anew: bool) -> Saved:
         """Look into what was saved in a `.duckdb` file: spans stay there, and verdicts, unless they are drawn anew.
@@ -356,7 +370,7 @@ class Store:
             InputError: It is no such file.
         """
         try:
-            self._connection.execute(_ATTACH, {"path": str(path)})
+            self._connection.execute(_ATTACH, {"path": str(self._reached(path))})
             return self._saved(lambda table: self._connection.table(f"source.main.{table}"), anew=anew)
         except (duckdb.Error, ValueError) as error:
             raise _no_store(path, error) from error
@@ -367,9 +381,11 @@ class Store:
         Raises:
             InputError: It is no such folder.
         """
+        reached = self._reached(folder / "spans.parquet").parent
+        self._looked_into = tuple(str(reached / f"{table}.parquet") for table in TABLES)
         try:
             return self._saved(
-                lambda table: self._connection.read_parquet([str(folder / f"{table}.parquet")]), anew=anew
+                lambda table: self._connection.read_parquet([str(reached / f"{table}.parquet")]), anew=anew
             )
         except (duckdb.Error, ValueError) as error:
             raise _no_store(folder, error) from error
@@ -389,6 +405,12 @@ class Store:
             tuple(Problem(file, line, reason) for file, line, reason in problems),
         )
 
+    def _reached(self, path: Path) -> Path:
+        """Reach a file by a plain path: DuckDB takes brackets in one for a pattern, and reads no bytes but UTF-8."""
+        folder = Path(tempfile.mkdtemp(dir=self._spill)) / "folder"
+        folder.symlink_to(path.parent.resolve())
+        return folder / path.name
+
     def answer(self, text: str, values: Mapping[str, Any] | None = None, *, asking: Asking) -> Answered:
         """Ask a question that a user wrote: one select of what is here, bounded in time, memory and rows.
 
@@ -397,7 +419,8 @@ class Store:
         Raises:
             InputError: It is not one select, cannot be answered, or takes too long.
         """
-        self._connection.execute("set allowed_paths = $paths", {"paths": [str(path) for path in asking.paths]})
+        paths = [valid_name(str(path)) for path in asking.paths]
+        self._connection.execute("set allowed_paths = $paths", {"paths": [*self._looked_into, *paths]})
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
         cursor = self._connection.cursor()
@@ -418,6 +441,15 @@ class Store:
             alarm.cancel()
             cursor.close()
         return Answered(columns, tuple(map(tuple, rows[: asking.rows])), is_cut=len(rows) > asking.rows)
+
+    def tables_of(self, path: Path) -> frozenset[str]:
+        """Name what stands in a `.duckdb` file; nothing where it is none."""
+        try:
+            self._connection.execute(_ATTACH, {"path": str(self._reached(path))})
+            rows = self._connection.execute(_NAMED).fetchall()
+        except duckdb.Error:
+            return frozenset()
+        return frozenset(str(name) for (name,) in rows)
 
     def records(self) -> Iterator[str]:
         """Go through the records that verdicts rest on, by trace and root."""
@@ -542,6 +574,23 @@ def _class_rows() -> Iterator[tuple[str, int, bool, str | None, int | None]]:
 def _count(result: duckdb.DuckDBPyConnection) -> int:
     row = result.fetchone()
     return 0 if row is None else int(row[0])
+
+
+def _readable(value: Any) -> Any:
+    return valid(value) if isinstance(value, str) else value
+
+
+def is_saved(path: Path) -> bool:
+    """Whether a path holds a saved store and nothing else, so that nothing of anyone's is lost with it."""
+    if path.is_dir():
+        found = {file.name for file in path.iterdir()}
+        wanted = {f"{table}.parquet" for table in TABLES}
+        return f"{_READINGS[0]}.parquet" in found and found <= wanted
+    if not path.is_file():
+        return False
+    with Store() as store:
+        found = store.tables_of(path)
+    return _READINGS[0] in found and found <= set(TABLES)
 
 
 def _no_store(path: Path, error: Exception) -> InputError:

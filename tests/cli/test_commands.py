@@ -1,4 +1,5 @@
 import csv
+import gzip
 import io
 import json
 import os
@@ -235,6 +236,36 @@ def test_strict_refuses_what_was_skipped(run, tmp_path):
     assert (done.code, done.out.count("\n")) == (2, 1)
     assert "a.jsonl:2: no valid JSON" in done.err
     assert run("classify", "a.jsonl").code == 0
+
+
+def cut_gz():
+    data = gzip.compress("".join(f"{line(*good(number))}\n" for number in range(1, 400)).encode())
+    return data[: len(data) // 2]
+
+
+WHOLE = f"{line(*good(1))}\n".encode()
+LOST = [
+    pytest.param("a.jsonl.gz", cut_gz(), id="a gz that is cut off"),
+    pytest.param("a.jsonl.gz", gzip.compress(WHOLE) + b"rubbish", id="more after the end of a gz"),
+    pytest.param("a.jsonl", WHOLE + WHOLE[:-9], id="a line that is cut off"),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), LOST)
+def test_strict_refuses_whatever_lost_input(run, tmp_path, name, content):
+    """Read from the files, or out of a store that was made of them."""
+    (tmp_path / name).write_bytes(content)
+    assert run("classify", name).code == 0
+    assert run("classify", name, "--strict").code == 2
+    assert run("ingest", name, "--into", "store.duckdb", "--strict").code == 2
+    assert run("report", "store.duckdb", "--strict").code == 2
+
+
+def test_a_report_is_not_written_over_its_input(run, traces, tmp_path):
+    """Not even where its name ends in .csv."""
+    (tmp_path / "traces.jsonl").rename(tmp_path / "a.csv")
+    assert run("report", "a.csv", "--csv", "a.csv").code == 2
+    assert run("report", "a.csv").code == 0
 
 
 def test_a_fault_of_ours_shows_no_traceback(run, traces, monkeypatch):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from otel_aml.core.facts import Ending, Facts, Failure
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.errors import ConfigurationError, InputError
-from otel_aml.offline import evidence, reports
+from otel_aml.offline import asking, evidence, reports, store
 from otel_aml.offline.analysis import Given, analysed, ingest
 from otel_aml.offline.online import Online
 from otel_aml.offline.replay import RunRecord
@@ -122,6 +122,102 @@ def test_a_folder_of_other_things_is_never_replaced(tmp_path, traces):
     with pytest.raises(ConfigurationError):
         ingest(Given(files=[traces]), folder, keep_text=False, replace=True)
     assert (folder / "notes.txt").exists()
+
+
+def of_others(folder, name):
+    """Something of the user's under a name that ingest could take for its own."""
+    path = folder / name
+    if name == "folder":
+        path.mkdir()
+        (path / "runs.parquet").write_text("mine")
+        (path / "notes.txt").write_text("mine")
+    elif name == "mine.duckdb":
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("create table runs as select 1")
+            connection.execute("create table mine as select 1")
+    else:
+        path.write_text("mine")
+    return path
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "store.duckdb", "mine.duckdb", "folder"])
+def test_nothing_but_a_store_is_ever_replaced(tmp_path, traces, name):
+    """Not even when asked to: it may be the only copy of something else."""
+    path = of_others(tmp_path, name)
+    before = sorted((each.name, each.read_bytes()) for each in (path.iterdir() if path.is_dir() else [path]))
+    with pytest.raises(ConfigurationError, match="nothing else is replaced"):
+        ingest(Given(files=[traces]), path, keep_text=False, replace=True)
+    assert before == sorted((each.name, each.read_bytes()) for each in (path.iterdir() if path.is_dir() else [path]))
+
+
+@pytest.mark.parametrize("name", ["store.duckdb", "parquet"])
+def test_a_store_with_a_table_of_the_users_is_not_replaced(tmp_path, traces, name):
+    """What was put beside ours would go with it."""
+    path = tmp_path / name
+    ingest(Given(files=[traces]), path, keep_text=False, replace=False)
+    if path.is_dir():
+        (path / "mine.parquet").touch()
+    else:
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("create view mine as select 1")
+    with pytest.raises(ConfigurationError, match="nothing else is replaced"):
+        ingest(Given(files=[traces]), path, keep_text=False, replace=True)
+
+
+@pytest.mark.parametrize("role", ["files", "gold", "judged", "contract"])
+def test_what_is_read_is_never_written_over(tmp_path, traces, labels, role):
+    """By whatever name it goes."""
+    given = {"files": [traces], "contract": written(tmp_path / "contract.json", {}), **labels}
+    file = Path(traces) if role == "files" else given[role]
+    (tmp_path / "other").symlink_to(tmp_path)
+    before = file.read_bytes()
+    for into in (file, tmp_path / "other" / file.name):
+        with pytest.raises(ConfigurationError, match="is read"):
+            ingest(Given(**given), into, keep_text=False, replace=True)
+    assert file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["store.duckdb", "parquet"])
+def test_a_neighbour_of_a_store_is_left_alone(tmp_path, traces, name):
+    """Nor is anything else left behind."""
+    (tmp_path / f"{name}.part").write_text("mine")
+    for replace in (False, True):
+        ingest(Given(files=[traces]), tmp_path / name, keep_text=False, replace=replace)
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["a.jsonl", name, f"{name}.part"])
+
+
+@pytest.mark.parametrize("folder", ["st[1]", "st*", "st?", "st\udce9", "st{1,2}"])
+@pytest.mark.parametrize("name", ["store.duckdb", "parquet"])
+def test_a_store_is_opened_by_its_own_name(tmp_path, traces, labels, folder, name):
+    """Brackets and stars are no pattern, and a name need not be UTF-8."""
+    for each, file in (("st1", write(tmp_path / "b.jsonl", line(*failed(1)))), (folder, traces)):
+        ingest(Given(files=[file]), tmp_path / each / name, keep_text=False, replace=False)
+    assert runs(tmp_path / folder / name) == runs(traces)
+    assert runs(tmp_path / folder / name, **labels) == runs(traces, **labels)
+    given = Given(files=[str(tmp_path / folder / name)])
+    assert asking.answer("select count(*) from runs", given, rows=5, seconds=60).rows == ((4,),)
+
+
+def test_half_an_emoji_costs_no_run(tmp_path):
+    """JSON inside of a text can hold one too, which only shows when it is read; and so can a file's name."""
+    said = json.dumps([{"role": "assistant", "parts": [{"type": "tool_call", "name": "get_\ud83d", "arguments": {}}]}])
+    attributes = {"gen_ai.tool.definitions": json.dumps([{"name": "a"}]), "gen_ai.output.messages": said}
+    called = [span(3, 1, role="AGENT"), span(3, 2, 1, "chat", "LLM", (1, 2), attributes)]
+    path = write(tmp_path / "tr\udce9.jsonl", line(*good(1)), line(*called), "nonsense")
+    ingest(Given(files=[path]), tmp_path / "store.duckdb", keep_text=True, replace=False)
+    with analysed(Given(files=[str(tmp_path / "store.duckdb")])) as analysis:
+        assert {run.trace_id for run in reports.runs(analysis)} == {trace_id(1), trace_id(3)}
+        assert Path(analysis.problems[0].file).name == "tr\\udce9.jsonl"
+        (failed_run,) = (run for run in analysis.rows("runs") if run["trace_id"] == trace_id(3))
+        assert failed_run["dependency"] == "get_?"
+
+
+def test_spans_beyond_what_is_looked_at_count_as_invalid(tmp_path, monkeypatch):
+    """A verdict without them is not drawn in silence, also with --strict."""
+    monkeypatch.setattr(store, "TRACE_SPANS", 2)
+    path = write(tmp_path / "a.jsonl", line(*(span(1, number, role="AGENT") for number in range(1, 6))))
+    with analysed(Given(files=[path])) as analysis:
+        assert analysis.read.invalid_spans == 3
 
 
 def test_another_database_is_no_store(tmp_path):

@@ -100,8 +100,9 @@ class TestPacked:
         path = tmp_path / "a.gz"
         data = gzip.compress(b"".join(b"%032d\n" % (number * 7919) for number in range(20_000)))
         path.write_bytes(data[: len(data) // 2])
-        found, _, problems = read(path)
+        found, count, problems = read(path)
         assert len(found) > 1_000
+        assert count == len(found) + 1
         assert found[0] == (1, b"0" * 32)
         (problem,) = problems
         assert problem[0] is None
