@@ -237,8 +237,10 @@ class _Run:
 
     def _is_last_turn(self, step: Step) -> bool:
         """Whether a step below the root shows no call of a model, and nothing began after it: the run died with it."""
-        is_below = step.span_id not in (self.root_id, *self.with_models)
-        return is_below and all(other.started_at < step.ended_at for other in self.steps)
+        return step.span_id not in (self.root_id, *self.with_models) and self._is_last(step)
+
+    def _is_last(self, step: Step) -> bool:
+        return all(other.started_at < step.ended_at for other in self.steps)
 
     def _good_at(self, step: Step) -> int:
         """Say when a call began that made this one good; NEVER if none did."""
@@ -249,7 +251,8 @@ class _Run:
         if self._tried_within(step):
             return True
         if incident.about is About.ANSWER:
-            return answer_accepted and all(ending is not step for ending, _ in self.endings)
+            is_last = step.kind is Kind.STEP and self._is_last(step)
+            return answer_accepted and not is_last and all(ending is not step for ending, _ in self.endings)
         if incident.subject:
             tool = Group(Kind.TOOL, incident.subject)
             if incident.about is About.ARGUMENTS:

@@ -502,6 +502,16 @@ OUTPUTS = [
     ),
     pytest.param([root(incident=rejected(About.ANSWER))], True, [ROOT], [], id="the root has no later one"),
     pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, rejected(About.ANSWER))], True, ["s"], [], id="nor has the last turn"
+    ),
+    pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, rejected(About.ANSWER)), step("n", 3, 4, Kind.STEP)],
+        True,
+        [],
+        ["s"],
+        id="but one before it has",
+    ),
+    pytest.param(
         [root(kind=Kind.STEP), step("g", 1, 2, Kind.AGENT, rejected(About.ANSWER))],
         True,
         ["g"],
