@@ -13,6 +13,8 @@ from otel_aml.spans.model import SpanRecord
 from otel_aml.spans.sdk import hex_id
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from opentelemetry.sdk.trace import ReadableSpan
 
     from otel_aml.live.runs import Run
@@ -25,6 +27,9 @@ _LONG: Final = 1_024
 _CONTENT: Final = frozenset(
     {names.GEN_AI_ARGUMENTS, names.OPENINFERENCE_INPUT, names.URL, names.OLD_URL, names.DB_QUERY, names.SERVER_ADDRESS}
 )
+_ALWAYS: Final = (names.GEN_AI_OPERATION, names.GEN_AI_AGENT, names.STEP_ID, names.MCP_METHOD)
+_OF_A_TOOL: Final = (*_ALWAYS, names.GEN_AI_TOOL, names.GEN_AI_ARGUMENTS)
+_OF_A_MODEL: Final = (*_ALWAYS, names.GEN_AI_MODEL, names.GEN_AI_TOOLS_OFFERED)
 _CLIENT: Final = SpanKind.CLIENT
 _PRODUCER: Final = SpanKind.PRODUCER
 _NOTHING: Final[dict[str, Any]] = {}
@@ -37,7 +42,7 @@ def sketch(run: Run, span: ReadableSpan, span_id: int, attributes: dict[str, Any
     if worth is Glance.NOTHING and not client and names.STEP_ID not in attributes:
         needed = _NOTHING
     else:
-        needed = {key: _slim(run, key, attributes[key]) for key in KEPT if key in attributes}
+        needed = {key: _slim(run, key, attributes[key]) for key in _keys(attributes) if key in attributes}
     return (
         span_id,
         0 if parent is None else parent.span_id,
@@ -47,6 +52,15 @@ def sketch(run: Run, span: ReadableSpan, span_id: int, attributes: dict[str, Any
         span.end_time or 0,
         needed,
     )
+
+
+def _keys(attributes: dict[str, Any]) -> Iterable[str]:
+    """Say which attributes to look for: of a span that speaks GenAI alone a few will do."""
+    if names.OPENINFERENCE_KIND in attributes or names.TRACELOOP_KIND in attributes:
+        return KEPT
+    if names.GEN_AI_TOOL in attributes and names.GEN_AI_ARGUMENTS in attributes:
+        return _OF_A_TOOL
+    return _OF_A_MODEL if names.GEN_AI_MODEL in attributes else KEPT
 
 
 def _slim(run: Run, key: str, value: Any) -> Any:

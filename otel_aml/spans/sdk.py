@@ -44,10 +44,10 @@ def plain(attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     if attributes is None:
         return {}
     try:
-        found = cast("Any", attributes).copy()  # the SDK's mapping has it; its type does not say so
+        found: Any = cast("Any", attributes).copy()  # the SDK's mapping has it; its type does not say so
     except AttributeError:
         return dict(attributes)
-    return found if type(found) is dict else dict(attributes)
+    return cast("dict[str, Any]", found) if type(found) is dict else dict(attributes)
 
 
 def record(span: ReadableSpan, attributes: Mapping[str, Any], *, ended_at: int | None = None) -> SpanRecord:

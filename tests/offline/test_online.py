@@ -126,8 +126,8 @@ def test_a_verdict_is_read_back():
     assert weigh(Facts(failed_calls=(TIMED_OUT,)), online, {}).verdict.outcome == "handed_over"
 
 
-@pytest.mark.parametrize("gone", ["failure.verdict", "failure.class"])
-def test_without_its_marks_there_is_no_verdict(gone):
-    """Absent means never classified."""
-    assert read_online({key: value for key, value in ATTRIBUTES.items() if key != gone}) is None
+def test_without_a_class_there_is_no_verdict():
+    """Absent means never classified; a class alone, where nothing else fitted on the span, is one."""
+    assert read_online({key: value for key, value in ATTRIBUTES.items() if key != "failure.class"}) is None
+    assert read_online({"failure.class": "hallucination"}).failure_class is FailureClass.HALLUCINATION
     assert read_online(ATTRIBUTES | {"failure.class": "nonsense"}) is None
