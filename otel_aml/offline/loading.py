@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Self
 
@@ -14,7 +14,8 @@ from otel_aml.offline import lines
 from otel_aml.offline.lines import Chunk, Seen
 from otel_aml.offline.looks import looks_like
 from otel_aml.offline.problems import Problems, Read
-from otel_aml.offline.texts import valid
+from otel_aml.offline.spelling import in_camel_case, misshapen
+from otel_aml.offline.texts import valid, valid_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -117,7 +118,7 @@ class _Workers:
         """Load a chunk on a connection that is free."""
         loader = self._loaders.get()
         try:
-            return loader.load(chunk)
+            return loader.load(replace(chunk, lines=list(map(in_camel_case, chunk.lines))))
         finally:
             self._loaders.put(loader)
 
@@ -147,8 +148,10 @@ def _note(chunk: Chunk, loaded: Loaded, loading: Loading, workers: _Workers) -> 
             again = Chunk(chunk.file, [rejected.number], [mended])
             _note(again, workers.load(again), loading, workers)
             continue
-        read.bad_lines += 1
-        problems.add(chunk.file, rejected.number, _reason(rejected, content[rejected.number]))
+        reason = _reason(rejected, content[rejected.number])
+        if reason is not None:
+            read.bad_lines += 1
+            problems.add(chunk.file, rejected.number, reason)
 
 
 def _mended(line: bytes) -> bytes | None:
@@ -163,7 +166,10 @@ def _mended(line: bytes) -> bytes | None:
     return mended if _SURROGATE not in mended.lower() else None
 
 
-def _reason(rejected: RejectedLine, line: bytes) -> str:
+def _reason(rejected: RejectedLine, line: bytes) -> str | None:
+    """Say what is wrong with a line; None where a closer look finds nothing."""
+    if rejected.is_odd:
+        return misshapen(line)
     if rejected.refusal is not None:
         return rejected.refusal
     if rejected.is_broken:
@@ -186,7 +192,7 @@ def _what_was_found(loading: Loading, heads: dict[str, Seen]) -> str:
     if stopped is not None:
         what = f"{stopped}; give a file that is whole"
     elif read.invalid_spans:
-        reason = next(problem.reason for problem in problems.ordered() if problem.file == file)
+        reason = next(problem.reason for problem in problems.ordered() if problem.file == valid_name(file))
         what = f"{read.invalid_spans} spans were left out ({reason}); export OTLP JSON with trace and span ids"
     elif read.other_lines and not read.bad_lines:
         what = "there are only logs or metrics; give the file that the traces are exported to"

@@ -28,7 +28,6 @@ _FORMATS: Final = (
     ('"context": {', "it is what the ConsoleSpanExporter prints (the console exporter), not OTLP JSON"),
     ('"traceID"', "it is Jaeger's JSON, not OTLP JSON"),
     ('"localEndpoint"', "it is Zipkin's JSON, not OTLP JSON"),
-    ('"resource_spans"', "its names are in snake_case (`resource_spans`), not the `resourceSpans` of OTLP JSON"),
 )
 """Words that give a format away, the surest first."""
 

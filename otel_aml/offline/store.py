@@ -91,7 +91,7 @@ _VERDICTS: Final = ("runs", "checks", "failures")
 _ZST_LINES: Final = "select body from zst_lines($path, $newline, $most)"
 _ZST_COUNT: Final = "select count(*), count(body) from zst_lines($path, $newline, $most)"
 _ZST_REJECTED: Final = "select line from reject_errors where scan_id = (select max(scan_id) from reject_errors)"
-_EXPORTS: Final = ("resourceLogs", "resourceMetrics", "resourceProfiles")
+_EXPORTS: Final = ("resourceLogs", "resourceMetrics", "resourceProfiles", "resource_logs", "resource_metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +103,7 @@ class RejectedLine:
         keys: The keys of its object; None where it is none.
         holds: The JSON type of its `resourceSpans`.
         is_broken: It is no JSON.
+        is_odd: It has a part without spans, which may be one that could not be read.
     """
 
     number: int
@@ -110,6 +111,7 @@ class RejectedLine:
     keys: tuple[str, ...] | None
     holds: str | None
     is_broken: bool
+    is_odd: bool
 
     @property
     def is_other_signal(self) -> bool:
@@ -154,8 +156,8 @@ class Loader:
         rejected = self._connection.execute(query("load/rejected_lines")).fetchall()
         return Loaded(
             tuple(
-                RejectedLine(number, refusal, None if keys is None else tuple(keys), holds, is_broken)
-                for number, refusal, keys, holds, is_broken in rejected
+                RejectedLine(number, refusal, None if keys is None else tuple(keys), holds, is_broken, is_odd)
+                for number, refusal, keys, holds, is_odd, is_broken in rejected
             ),
             self._rejected_spans() if loaded != exported else (),
         )

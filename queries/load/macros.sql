@@ -234,3 +234,13 @@ create or replace macro scope_span_count(scopes) as (
 create or replace macro resource_span_count(resource_spans) as (
     scope_span_count(resource_spans.scopespans) + scope_span_count(resource_spans.instrumentationlibraryspans)
 );
+
+create or replace macro has_odd_scopes(scopes) as (
+    len(list_filter(scopes, lambda spans_of: spans_of.spans is null)) > 0
+);
+
+create or replace macro is_odd_resource(resource_spans) as (
+    (resource_spans.scopespans is null and resource_spans.instrumentationlibraryspans is null)
+    or coalesce(has_odd_scopes(resource_spans.scopespans), false)
+    or coalesce(has_odd_scopes(resource_spans.instrumentationlibraryspans), false)
+);

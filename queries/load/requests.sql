@@ -2,6 +2,7 @@
 -- grain:     line
 -- request:   the resources with their scopes, the spans still as JSON; null where the line is not JSON, or is refused
 -- span_count: spans in it, valid or not
+-- is_odd:    a member has no scopes, or a scope no spans: what stands there may be no list
 -- refusal:   why a line was not parsed at all
 -- $lines:    bytes of each line
 -- $places:   its number in the file
@@ -55,6 +56,7 @@ select
     list_sum(
         list_transform(parsed.request.resourcespans, lambda spans_of: resource_span_count(spans_of))
     ) as span_count,
+    len(list_filter(parsed.request.resourcespans, lambda spans_of: is_odd_resource(spans_of))) > 0 as is_odd,
     case
         when parsed.request is not null and parsed.request.resourcespans is null
             then json_type(parsed.body, '$.resourceSpans')

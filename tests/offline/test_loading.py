@@ -1,5 +1,6 @@
 import json
 import random
+import re
 
 import pytest
 from exports import T0, case, failed, good, line, pairs, request, span, span_id, trace_id, write, write_zst
@@ -179,6 +180,13 @@ def test_of_equal_keys_the_first_wins(tmp_path):
     assert found.attributes == found.events[0].attributes == {"a": "1", "b": "2"}
 
 
+def reshaped(change, name="scopeSpans"):
+    """A request whose scopes are changed, and perhaps called otherwise."""
+    found = request(span(9, 9))
+    found["resourceSpans"][0][name] = change(found["resourceSpans"][0].pop("scopeSpans"))
+    return json.dumps(found)
+
+
 LINES = [
     pytest.param('{"resourceLogs":[{"resource":{}}]}', "other", id="logs"),
     pytest.param('{"resourceMetrics":[]}', "other", id="metrics"),
@@ -196,7 +204,21 @@ LINES = [
     pytest.param(line(span(9, 9))[20:], "bad", id="a torn start"),
     pytest.param("\0\0\0" + line(span(9, 9)), "bad", id="NUL bytes"),
     pytest.param(line(span(9, 9)) + " and more", "bad", id="more on the line"),
-    pytest.param('{"resourceSpans":' + "[" * 100_000 + "]" * 100_000 + "}", "fine", id="very deep"),
+    pytest.param('{"resourceSpans":' + "[" * 100_000 + "]" * 100_000 + "}", "bad", id="very deep"),
+    pytest.param('{"resource_spans":[]}', "fine", id="snake case"),
+    pytest.param('{"resource_logs":[]}', "other", id="logs in snake case"),
+    pytest.param(reshaped(lambda scopes: scopes[0]), "bad", id="scopes that are no list"),
+    pytest.param(reshaped(lambda scopes: scopes, "scopeSpan"), "bad", id="scopes misspelt"),
+    pytest.param(reshaped(lambda _: ["x"]), "bad", id="a scope that is no object"),
+    pytest.param(reshaped(lambda _: "x"), "bad", id="scopes that are a text"),
+    pytest.param(reshaped(lambda _: None), "fine", id="scopes that are null"),
+    pytest.param(reshaped(lambda _: [{"scope": {}, "spans": {"a": []}}]), "bad", id="spans that are no list"),
+    pytest.param(reshaped(lambda _: [{"scope": {}, "span": []}]), "bad", id="spans misspelt"),
+    pytest.param(reshaped(lambda _: [{"scope": {}, "spans": None}]), "fine", id="spans that are null"),
+    pytest.param(reshaped(lambda _: [{"spans": 1}], "instrumentationLibrarySpans"), "bad", id="old spans, no list"),
+    pytest.param('{"resourceSpans":[1]}', "bad", id="a number for a resource"),
+    pytest.param('{"resourceSpans":["x",{}]}', "bad", id="a text for a resource"),
+    pytest.param('{"resourceSpans":[null]}', "bad", id="null for a resource"),
 ]
 
 
@@ -231,6 +253,37 @@ def test_an_unknown_field_does_not_matter(tmp_path):
     """Schemas grow."""
     path = write(tmp_path / "a.jsonl", line(span(1, 1, weirdNewField={"x": 1}, attributes={"new": {"a": []}})))
     assert loaded(path)[0].bad_lines == 0
+
+
+def snake_case(value):
+    """The same names, as protobuf spells them."""
+    if isinstance(value, dict):
+        return {re.sub("([A-Z])", r"_\1", name).lower(): snake_case(each) for name, each in value.items()}
+    return [snake_case(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("attributes", [{"a": "x"}, {"trace_id": '{"trace_id": "scope_spans"}', "k": {"int_value": 5}}])
+def test_names_in_snake_case_are_read(tmp_path, attributes):
+    """As the Collector reads them; what a user named so stays."""
+    event = {"name": "exception", "timeUnixNano": "5", "attributes": pairs(attributes)}
+    spans = [
+        span(1, 1, flags=768, attributes=pairs(attributes), events=[event]),
+        span(1, 2, 1, attributes=pairs({"b": [1, {"c": 0.5}], "d": True})),
+    ]
+    camel = loaded(write(tmp_path / "a.jsonl", line(*spans)))
+    snake = loaded(write(tmp_path / "b.jsonl", json.dumps(snake_case(json.loads(line(*spans))))))
+    assert snake[2] == camel[2]
+    assert (snake[0].bad_lines, snake[1]) == (0, [])
+    mixed = json.loads(line(*spans).replace('"scopeSpans"', '"scope_spans"'))
+    assert loaded(write(tmp_path / "c.jsonl", json.dumps(mixed)))[2] == camel[2]
+
+
+def test_what_of_a_line_has_its_shape_is_read_beside_what_has_not(tmp_path):
+    """The line counts as bad, once, and its good spans count."""
+    found = request(span(1, 1))
+    found["resourceSpans"] += [5, {"scopeSpans": {}}, {"scopeSpans": [{"spans": "x"}]}]
+    read, problems, spans = loaded(write(tmp_path / "a.jsonl", json.dumps(found)))
+    assert (read.bad_lines, read.spans, len(problems), len(spans)) == (1, 1, 1, 1)
 
 
 def test_the_old_name_of_scopes_is_read(tmp_path):
@@ -362,7 +415,6 @@ NOT_SPANS = [
     pytest.param(b"PAR1\x15\x04", "Parquet", id="parquet"),
     pytest.param("{}".encode("utf-16"), "UTF-16", id="utf-16"),
     pytest.param(b'{"data":[{"traceID":"1"}]}', "Jaeger", id="jaeger"),
-    pytest.param(b'{"resource_spans":[]}', "snake_case", id="snake case"),
     pytest.param(b'{"resourceLogs":[]}', "logs or metrics", id="logs"),
     pytest.param(line(span(1, 1) | {"traceId": ""}).encode(), "no valid trace id", id="no ids"),
     pytest.param(b"\x1f\x8b\x08\x00rubbish", "cut off or damaged", id="damaged gz"),
