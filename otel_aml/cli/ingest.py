@@ -18,13 +18,16 @@ from otel_aml.cli.common import (
     say,
     say_what_was_read,
 )
-from otel_aml.offline import analysis
+from otel_aml.errors import ConfigurationError
+from otel_aml.offline import analysis, appending
 from otel_aml.offline.analysis import Given
 
 EXAMPLES: Final = """
 Examples:
 
     otel-aml ingest traces/ --into store.duckdb
+
+    otel-aml ingest telemetry/ --into store.duckdb --append
 
     otel-aml ingest traces.jsonl.zst --into parquet/ --keep-text --contract contract.json
 """
@@ -42,6 +45,10 @@ def ingest(  # noqa: PLR0913 - the options of the command
     keep_text: Annotated[
         bool, typer.Option("--keep-text", help="Also keep texts longer than 512 bytes: prompts, answers, notes.")
     ] = False,
+    append: Annotated[
+        bool,
+        typer.Option("--append", help="Add what is new in the files to a .duckdb store; make it if there is none."),
+    ] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Write over a store that is there already.")] = False,
     contract: ContractFile = None,
     gold: GoldFile = None,
@@ -49,9 +56,14 @@ def ingest(  # noqa: PLR0913 - the options of the command
     strict: Strict = False,
 ) -> None:
     """Draw the verdicts with the full texts, and keep them in a store."""
+    if append and replace:
+        raise ConfigurationError("--append adds to a store and --replace makes it anew; give one of them")
     given = Given(files=files, contract=contract, gold=gold, judged=judge)
     with reading() as on_bytes:
-        done = analysis.ingest(given, into, keep_text=keep_text, replace=replace, on_bytes=on_bytes)
+        if append:
+            done = appending.append(given, into, keep_text=keep_text, on_bytes=on_bytes)
+        else:
+            done = analysis.ingest(given, into, keep_text=keep_text, replace=replace, on_bytes=on_bytes)
     say_what_was_read(done)
     say(f"wrote {str(into)!r}; ask it with: otel-aml report {into}")
     check_strictly(done, strict=strict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,22 +12,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.errors import ConfigurationError, InputError
 from otel_aml.offline import evidence, inputs
+from otel_aml.offline.fingerprints import KnownSource, fingerprint
 from otel_aml.offline.labels import Labels, read_contract, read_labels
-from otel_aml.offline.loading import load
+from otel_aml.offline.loading import Source, load
 from otel_aml.offline.problems import Problems, Read
 from otel_aml.offline.replay import RunRecord, labelled, records
 from otel_aml.offline.store import TRACE_SPANS, Store, is_saved
+from otel_aml.offline.texts import valid_name
 from otel_aml.offline.verdicts import Row, check_rows, failure_rows, run_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from otel_aml.conventions import Contract
     from otel_aml.offline.problems import Problem
 
 SHORT_BYTES: Final = 512
 """Longer texts are dropped at ingest, unless they are asked for."""
-_ALL_BYTES: Final = 2**62
+ALL_BYTES: Final = 2**62
 _BATCH: Final = 1_000
 _DUCKDB_MAGIC: Final = b"DUCK"
 _MAGIC_AT: Final = 8
@@ -56,6 +59,7 @@ class Analysis:
     store: Store
     read: Read
     problems: tuple[Problem, ...]
+    sources: Mapping[str, Source] = field(default_factory=dict[str, Source])
 
     def rows(self, report: str, **values: Any) -> Iterator[dict[str, Any]]:
         """Ask one of the reports, with the values that it takes."""
@@ -86,25 +90,25 @@ def analysed(
         saved = _saved(given.files)
         if saved is None:
             found = load(store, inputs.files(given.files), on_bytes=on_bytes)
-            read, earlier = found.read, found.problems.ordered()
-            source: Iterator[RunRecord] | None = _replayed(store, contract, read, problems)
+            read, earlier, sources = found.read, found.problems.ordered(), found.sources
+            source: Iterator[RunRecord] | None = replayed(store, contract, problems, read)
         else:
             if contract is not None:
                 raise ConfigurationError(
                     "a contract is applied when spans are read, and a store keeps no answers; "
                     "give it to: otel-aml ingest FILE... --contract FILE --into PATH"
                 )
-            anew = bool(labels)
+            anew, sources = bool(labels), {}
             opened = store.saved_duckdb(saved, anew=anew) if saved.is_file() else store.saved_parquet(saved, anew=anew)
             read, earlier = opened.read, opened.problems
             source = map(evidence.read, store.records()) if anew else None
         if source is not None:
-            read.runs = _Writer(store, keep_evidence=keep_evidence).write(source, labels)
+            read.runs = Writer(store, keep_evidence=keep_evidence).write(source, labels)
         if labels.unused():
             problems.add(
                 str(given.gold or given.judged), None, f"{labels.unused()} labels belong to no run that was read"
             )
-        yield Analysis(store, read, (*earlier, *problems.ordered()))
+        yield Analysis(store, read, (*earlier, *problems.ordered()), sources)
 
 
 def ingest(
@@ -129,7 +133,12 @@ def ingest(
     _spare_others(into, replace=replace)
     with analysed(given, keep_evidence=True, on_bytes=on_bytes) as analysis:
         analysis.store.note(analysis.read, analysis.problems)
-        most_bytes = _ALL_BYTES if keep_text else SHORT_BYTES
+        analysis.store.note_making(
+            [known(file, source) for file, source in analysis.sources.items() if file != inputs.STDIN],
+            contract=contract_digest(given),
+            keeps_text=keep_text,
+        )
+        most_bytes = ALL_BYTES if keep_text else SHORT_BYTES
         try:
             into.parent.mkdir(parents=True, exist_ok=True)
             with TemporaryDirectory(prefix=".otel-aml-", dir=into.parent, ignore_cleanup_errors=True) as folder:
@@ -178,12 +187,37 @@ def _spare_others(into: Path, *, replace: bool) -> None:
     if not os.path.lexists(into):
         return
     if not replace:
-        raise ConfigurationError(f"{str(into)!r} exists already; give another path, or --replace to write over a store")
+        raise ConfigurationError(
+            f"{str(into)!r} exists already; give another path, --append to add to it, or --replace to write over it"
+        )
     if into.is_symlink() or not is_saved(into):
         raise ConfigurationError(
             f"{str(into)!r} is not just a store that `otel-aml ingest` wrote, and nothing else is replaced; "
             "give another path"
         )
+
+
+def known(file: str, source: Source) -> KnownSource:
+    """Say what a store has to know of a file that was read."""
+    place = source.place
+    return KnownSource(
+        file=valid_name(file),
+        fingerprint=fingerprint(file, place.offset),
+        offset_bytes=place.offset,
+        line_number=place.lines,
+        is_open=place.is_open,
+        is_torn=place.is_torn,
+        is_packed=place.is_packed,
+        lines=source.lines,
+        bad_lines=source.bad_lines,
+        invalid_spans=source.invalid_spans,
+        other_lines=source.other_lines,
+    )
+
+
+def contract_digest(given: Given) -> str:
+    """Tell one contract from another; empty where there is none."""
+    return "" if given.contract is None else hashlib.sha256(given.contract.read_bytes()).hexdigest()
 
 
 def _saved(arguments: Sequence[str]) -> Path | None:
@@ -206,10 +240,14 @@ def _is_store(path: Path) -> bool:
         return False
 
 
-def _replayed(store: Store, contract: Contract | None, read: Read, problems: Problems) -> Iterator[RunRecord]:
+def replayed(
+    store: Store, contract: Contract | None, problems: Problems, read: Read | None = None
+) -> Iterator[RunRecord]:
+    """Find the runs among the spans of a store; name the traces that are too large to be looked at as a whole."""
     for trace in store.traces():
         if trace.dropped:
-            read.invalid_spans += trace.dropped
+            if read is not None:
+                read.invalid_spans += trace.dropped
             problems.add(
                 f"trace {trace.trace_id}", None, f"{trace.dropped} spans beyond the first {TRACE_SPANS:,} are left out"
             )
@@ -217,7 +255,7 @@ def _replayed(store: Store, contract: Contract | None, read: Read, problems: Pro
 
 
 @dataclass(slots=True)
-class _Writer:
+class Writer:
     """Brings verdicts into the tables, some at a time."""
 
     store: Store

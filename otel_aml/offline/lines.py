@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -53,6 +54,25 @@ class Chunk:
 
 
 @dataclass(slots=True)
+class Place:
+    """How far a file was read; read on from there once it has grown.
+
+    Args:
+        offset: Bytes that were read for good: whole lines, and a last one without an end that is whole JSON.
+        lines: Lines in these bytes, the blank ones too.
+        is_open: The last of these lines has no end yet.
+        is_torn: A piece of a line follows them. It was read as a bad line, and is read again once the file has grown.
+        is_packed: The file is packed: it was read as a whole, and the offset is its size.
+    """
+
+    offset: int = 0
+    lines: int = 0
+    is_open: bool = False
+    is_torn: bool = False
+    is_packed: bool = False
+
+
+@dataclass(slots=True)
 class Seen:
     """What a file was seen to hold, apart from its lines.
 
@@ -67,11 +87,14 @@ class Seen:
     head: bytes = b""
 
 
-def chunks(file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack) -> Iterator[Chunk]:
+def chunks(
+    file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack, place: Place | None = None
+) -> Iterator[Chunk]:
     """Read one file.
 
     Args:
         file: Its path, or `-` for standard input.
+        place: Where to begin; moved to where it ends.
         seen: Counts are added to it.
         problems: Lines that are too long and streams that end early are named in it.
         unpack_zst: Reads the lines of a zst file where Python cannot.
@@ -82,8 +105,9 @@ def chunks(file: str, *, seen: Seen, problems: Problems, unpack_zst: Unpack) -> 
     numbers: list[int] = []
     lines: list[bytes] = []
     size = 0
+    place = Place() if place is None else place
     try:
-        for number, line in enumerate(_lines(file, unpack_zst), start=1):
+        for number, line in enumerate(_lines(file, unpack_zst, place), start=place.lines + 1):
             if line is None:
                 seen.lines += 1
                 seen.lost += 1
@@ -129,16 +153,18 @@ def packing(file: str) -> str:
     return "gz" if head.startswith(_GZIP) else "zst" if head.startswith(_ZSTD) else "plain"
 
 
-def _lines(file: str, unpack_zst: Unpack) -> Iterator[bytes | None]:
+def _lines(file: str, unpack_zst: Unpack, place: Place) -> Iterator[bytes | None]:
     try:
         with _opened(file) as stream:
             head = stream.peek(len(_ZSTD))
+            if head.startswith((_GZIP, _ZSTD)) and file != STDIN:
+                place.is_packed, place.offset = True, Path(file).stat().st_size
             if head.startswith(_GZIP):
                 yield from _cut(io.BufferedReader(cast("io.RawIOBase", _Bounded(stream)), _BLOCK))
             elif head.startswith(_ZSTD):
                 yield from _zst(file, stream, unpack_zst)
             else:
-                yield from _cut(stream)
+                yield from _grown(stream, place)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise _CutOffError(
             f"the packed stream is cut off or damaged ({error}); what came before it was read"
@@ -155,17 +181,49 @@ def _opened(file: str) -> io.BufferedReader:
     return io.BufferedReader(io.FileIO(file, "rb"), _BLOCK)
 
 
-def _cut(stream: BinaryIO) -> Iterator[bytes | None]:
+def _grown(stream: io.BufferedReader, place: Place) -> Iterator[bytes | None]:
+    """Cut a plain file into lines from a place on."""
+    if place.offset:
+        stream.seek(place.offset)
+    if place.is_open and stream.peek(1):
+        for end in (b"\r", b"\n"):
+            if stream.peek(1).startswith(end):
+                place.offset += len(stream.read(1))
+        place.is_open = False
+    place.is_torn = False
+    yield from _cut(stream, place)
+
+
+def _cut(stream: BinaryIO, place: Place | None = None) -> Iterator[bytes | None]:
     """Cut a stream into lines; what is left of a line that is too long is read away in blocks."""
     while line := stream.readline(LINE_BYTES + 2):
-        ended = line.endswith(b"\n")
-        content = line.rstrip(b"\r\n") if ended else line
-        if len(content) <= LINE_BYTES and (ended or len(line) < LINE_BYTES + 2):
-            yield content
-            continue
-        while not ended and (rest := stream.readline(_BLOCK)):
-            ended = rest.endswith(b"\n")
-        yield None
+        ended, size = line.endswith(b"\n"), len(line)
+        content: bytes | None = line.rstrip(b"\r\n") if ended else line
+        if len(content or b"") > LINE_BYTES or (not ended and size == LINE_BYTES + 2):
+            content = None
+            while not ended and (rest := stream.readline(_BLOCK)):
+                ended, size = rest.endswith(b"\n"), size + len(rest)
+        if place is not None:
+            _move(place, content, size, ended=ended)
+        yield content
+
+
+def _move(place: Place, content: bytes | None, size: int, *, ended: bool) -> None:
+    """Go on behind a line; not behind one that may be only the beginning of one."""
+    if not ended and (content is None or not _is_json(content)):
+        place.is_torn = True
+        return
+    place.offset += size
+    place.lines += 1
+    place.is_open = not ended
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 class _Bounded(io.RawIOBase):

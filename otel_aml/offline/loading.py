@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from otel_aml.errors import NothingUnderstood
 from otel_aml.offline import lines
-from otel_aml.offline.lines import Chunk, Seen
+from otel_aml.offline.lines import Chunk, Place, Seen
 from otel_aml.offline.looks import looks_like
 from otel_aml.offline.problems import Problems, Read
 from otel_aml.offline.spelling import in_camel_case, misshapen
 from otel_aml.offline.texts import valid, valid_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from otel_aml.offline.store import Loaded, Loader, RejectedLine, Store
 
@@ -28,11 +28,23 @@ _SURROGATE: Final = b"\\ud"
 
 
 @dataclass(slots=True)
+class Source:
+    """What one file gave, and how far it was read."""
+
+    place: Place = field(default_factory=Place)
+    lines: int = 0
+    bad_lines: int = 0
+    invalid_spans: int = 0
+    other_lines: int = 0
+
+
+@dataclass(slots=True)
 class Loading:
-    """The counts and problems of what was loaded so far."""
+    """The counts and problems of what was loaded so far, all in all and by file."""
 
     read: Read = field(default_factory=Read)
     problems: Problems = field(default_factory=Problems)
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
 
 
 def load(
@@ -53,10 +65,7 @@ def load(
         NothingUnderstood: Not one span was found.
     """
     loading = Loading()
-    heads: dict[str, Seen] = {}
-    with _Workers(store) as workers:
-        for file in files:
-            heads[file] = _load_file(store, file, workers, loading, on_bytes)
+    heads = read_into(store, dict.fromkeys(files), loading, on_bytes=on_bytes)
     read = loading.read
     read.files = len(files)
     read.duplicate_spans = store.drop_duplicates()
@@ -67,15 +76,60 @@ def load(
     return loading
 
 
-def _load_file(
+def read_into(
+    store: Store,
+    places: Mapping[str, Place | None],
+    loading: Loading,
+    *,
+    on_bytes: Callable[[int], None] | None = None,
+) -> dict[str, Seen]:
+    """Read files into a store, each from its place on, copies of spans and all.
+
+    Args:
+        store: Where the spans go.
+        places: By file, where to begin; None for its start.
+        loading: Counts, problems and sources are added to it.
+        on_bytes: Told how many bytes of lines were read, now and then.
+
+    Returns:
+        What each file was seen to hold.
+
+    Raises:
+        InputError: A file cannot be opened.
+    """
+    heads: dict[str, Seen] = {}
+    with _Workers(store) as workers:
+        for file, place in places.items():
+            before = loading.read.counts()
+            source = Source() if place is None else Source(place=place)
+            heads[file] = _load_file(store, file, workers, loading, source.place, on_bytes)
+            for name in ("lines", "bad_lines", "invalid_spans", "other_lines"):
+                setattr(source, name, getattr(loading.read, name) - before[name])
+            loading.sources[file] = source
+    return heads
+
+
+def read_again(store: Store, file: str, numbers: Sequence[int]) -> None:
+    """Read some lines of a plain file once more, and count nothing."""
+    wanted, found = frozenset(numbers), Loading()
+    with _Workers(store) as workers:
+        for chunk in lines.chunks(file, seen=Seen(), problems=found.problems, unpack_zst=store.zst_lines):
+            picked = [each for each in zip(chunk.numbers, chunk.lines, strict=True) if each[0] in wanted]
+            if picked:
+                again = Chunk(file, [number for number, _ in picked], [line for _, line in picked])
+                _note(again, workers.load(again), found, workers)
+
+
+def _load_file(  # noqa: PLR0913, PLR0917 - what a file is read with
     store: Store,
     file: str,
     workers: _Workers,
     loading: Loading,
+    place: Place,
     on_bytes: Callable[[int], None] | None,
 ) -> Seen:
     seen = Seen()
-    for chunk in lines.chunks(file, seen=seen, problems=loading.problems, unpack_zst=store.zst_lines):
+    for chunk in lines.chunks(file, seen=seen, problems=loading.problems, unpack_zst=store.zst_lines, place=place):
         for done, loaded in workers.submit(chunk):
             _note(done, loaded, loading, workers)
         if on_bytes is not None:

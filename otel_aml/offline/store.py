@@ -7,7 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -25,8 +25,11 @@ from otel_aml.spans.model import Event, SpanRecord, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from otel_aml.offline.fingerprints import KnownSource
     from otel_aml.offline.lines import Chunk
 
+ANY_ERROR: Final = duckdb.Error
+"""For those who build upon this module."""
 MEMORY_LIMIT: Final = "2GB"
 MEMORY_VARIABLE: Final = "OTEL_AML_MEMORY_LIMIT"
 PAUSED: Final = "paused"
@@ -62,6 +65,8 @@ _SAVE_DUCKDB: Final = (
     "create table target.evidence as from evidence order by trace_id, span_id",
     "create table target.readings as from readings",
     "create table target.problems as from problems",
+    "create table target.sources as from sources",
+    "create table target.makings as from makings",
 )
 _SAVE_SPANS: Final = "copy (from kept_spans($most)) to $path (format parquet, compression zstd)"
 _SAVE_PARQUET: Final = {
@@ -72,10 +77,18 @@ _SAVE_PARQUET: Final = {
     "evidence": "copy (from evidence order by trace_id, span_id) to $path (format parquet, compression zstd)",
     "readings": "copy readings to $path (format parquet, compression zstd)",
     "problems": "copy problems to $path (format parquet, compression zstd)",
+    "sources": "copy sources to $path (format parquet, compression zstd)",
+    "makings": "copy makings to $path (format parquet, compression zstd)",
 }
 TABLES: Final = ("spans", *_SAVE_PARQUET)
 """The tables of a saved store."""
 _ATTACH: Final = "attach $path as source (read_only)"
+_INSERT_SOURCE: Final = """
+insert into sources values (
+    $file, $fingerprint, $offset_bytes, $line_number, $is_open, $is_torn, $is_packed,
+    $lines, $bad_lines, $invalid_spans, $other_lines
+)
+"""
 _NAMED: Final = (
     "select table_name from duckdb_tables() where database_name = 'source' "
     "union all select view_name from duckdb_views() where database_name = 'source' and not internal"
@@ -333,6 +346,14 @@ class Store:
                 {"file": problem.file, "line": problem.line, "reason": problem.reason},
             )
 
+    def note_making(self, sources: Sequence[KnownSource], *, contract: str, keeps_text: bool) -> None:
+        """Keep what a store that takes more spans later has to know of its making."""
+        for source in sources:
+            self._writer.execute(_INSERT_SOURCE, asdict(source) | {"file": valid_name(source.file)})
+        self._writer.execute(
+            "insert into makings values ($contract, $keeps_text)", {"contract": contract, "keeps_text": keeps_text}
+        )
+
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Ask a query, with the values that it takes; give its rows as dictionaries, in bounded memory."""
         cursor = self._connection.cursor()
@@ -348,7 +369,7 @@ class Store:
     def save_duckdb(self, path: Path, *, most_bytes: int) -> None:
         """Save all tables into a new `.duckdb` file; texts of spans that are longer are left out."""
         is_query = "?" in str(path.resolve())  # DuckDB takes what follows for a query, and puts its journal elsewhere
-        reached = self._spill / "saved.duckdb" if is_query else self._reached(path)
+        reached = self._spill / "saved.duckdb" if is_query else self.reached(path)
         self._connection.execute("attach $path as target", {"path": str(reached)})
         self._connection.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
         for statement in _SAVE_DUCKDB:
@@ -359,7 +380,7 @@ class Store:
 
     def save_parquet(self, folder: Path, *, most_bytes: int) -> None:
         """Save all tables into a folder, one Parquet file each; texts of spans that are longer are left out."""
-        reached = self._reached(folder / "spans.parquet").parent
+        reached = self.reached(folder / "spans.parquet").parent
         spans = {"path": str(reached / "spans.parquet"), "most": most_bytes}
         self._connection.execute(_SAVE_SPANS, spans)
         for table, statement in _SAVE_PARQUET.items():
@@ -372,7 +393,7 @@ class Store:
             InputError: It is no such file.
         """
         try:
-            self._connection.execute(_ATTACH, {"path": str(self._reached(path))})
+            self._connection.execute(_ATTACH, {"path": str(self.reached(path))})
             return self._saved(lambda table: self._connection.table(f"source.main.{table}"), anew=anew)
         except (duckdb.Error, ValueError) as error:
             raise _no_store(path, error) from error
@@ -383,7 +404,7 @@ class Store:
         Raises:
             InputError: It is no such folder.
         """
-        reached = self._reached(folder / "spans.parquet").parent
+        reached = self.reached(folder / "spans.parquet").parent
         self._looked_into = tuple(str(reached / f"{table}.parquet") for table in TABLES)
         try:
             return self._saved(
@@ -407,7 +428,7 @@ class Store:
             tuple(Problem(file, line, reason) for file, line, reason in problems),
         )
 
-    def _reached(self, path: Path) -> Path:
+    def reached(self, path: Path) -> Path:
         """Reach a file by a plain path: DuckDB takes brackets in one for a pattern, and reads no bytes but UTF-8."""
         folder = Path(tempfile.mkdtemp(dir=self._spill)) / "folder"
         folder.symlink_to(path.parent.resolve())
@@ -447,7 +468,7 @@ class Store:
     def tables_of(self, path: Path) -> frozenset[str]:
         """Name what stands in a `.duckdb` file; nothing where it is none."""
         try:
-            self._connection.execute(_ATTACH, {"path": str(self._reached(path))})
+            self._connection.execute(_ATTACH, {"path": str(self.reached(path))})
             rows = self._connection.execute(_NAMED).fetchall()
         except duckdb.Error:
             return frozenset()
@@ -591,8 +612,8 @@ def is_saved(path: Path) -> bool:
     if not path.is_file():
         return False
     with Store() as store:
-        found = store.tables_of(path)
-    return _READINGS[0] in found and found <= set(TABLES)
+        tables = store.tables_of(path)
+    return _READINGS[0] in tables and tables <= set(TABLES)
 
 
 def _no_store(path: Path, error: Exception) -> InputError:

@@ -5,6 +5,7 @@
 -- failures:  one row a symptom, those that were made good or replaced too
 -- evidence:  one row a run, with all that its verdict rests on, so that later labels can be laid over it
 -- readings:  one row: what was read. problems: what could not be read
+-- sources:   one row a file, and how far it was read. makings: one row: with what the store was made
 create table if not exists classes (
     class varchar not null,
     place integer not null,
@@ -79,4 +80,23 @@ create table if not exists problems (
     file varchar not null,
     line bigint,
     reason varchar not null
+);
+
+create table if not exists sources (
+    file varchar not null,
+    fingerprint varchar not null,
+    offset_bytes bigint not null,
+    line_number bigint not null,
+    is_open boolean not null,
+    is_torn boolean not null,
+    is_packed boolean not null,
+    lines bigint not null,
+    bad_lines bigint not null,
+    invalid_spans bigint not null,
+    other_lines bigint not null
+);
+
+create table if not exists makings (
+    contract varchar not null,
+    keeps_text boolean not null
 );

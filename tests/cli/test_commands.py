@@ -174,6 +174,15 @@ class TestIngest:
         assert "otel-aml report" in done.err
         assert run("classify", "--json", into).out == run("classify", "--json", "traces.jsonl").out
 
+    def test_adds_what_is_new(self, run, traces, tmp_path):
+        """Again and again, by the same command."""
+        for expected in (2, 3, 3):
+            assert run("ingest", "traces.jsonl", "--into", "store.duckdb", "--append").code == 0
+            assert strict(run("report", "store.duckdb", "--json").out)["read"]["runs"] == expected
+            if expected == 2:
+                write(tmp_path / "traces.jsonl", line(*good(2)), line(*failed(1)), line(*good(3)))
+        assert run("ingest", "traces.jsonl", "--into", "store.duckdb", "--append", "--replace").code == 2
+
     def test_leaves_nothing_half_made(self, run, tmp_path):
         """A store that is there is whole."""
         write(tmp_path / "a.jsonl", "nonsense")
