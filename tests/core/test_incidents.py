@@ -384,7 +384,20 @@ RECOVERED = [
     ),
 ]
 
+TRIED_WITHIN = {"noted": True, "survived": True, "retrying": True}
 OF_PROVIDERS = [
+    pytest.param(
+        [root(incident=failed(**TRIED_WITHIN))], [], [ROOT], id="the app noted it at the root, and outlived it"
+    ),
+    pytest.param(
+        [root(), step("g", 1, 2, Kind.AGENT, failed(**{**TRIED_WITHIN, "of_provider": True}))],
+        [],
+        ["g"],
+        id="or at an agent",
+    ),
+    pytest.param(
+        [root(), step("s", 1, 2, Kind.STEP, failed(**TRIED_WITHIN))], ["s"], [], id="a step has its own next try"
+    ),
     pytest.param([root(), step("g", 1, 2, Kind.AGENT, PROVIDER)], ["g"], [], id="an agent tells of its provider"),
     pytest.param([root(incident=PROVIDER)], [ROOT], [], id="also the root"),
     pytest.param([root(kind=Kind.STEP, incident=PROVIDER)], [], [], id="a step at the root does not"),
@@ -501,6 +514,13 @@ OUTPUTS = [
         [root(), step("m", 1, 2, Kind.MODEL, rejected(About.ANSWER))], True, [], ["m"], id="and a later one accepted"
     ),
     pytest.param([root(incident=rejected(About.ANSWER))], True, [ROOT], [], id="the root has no later one"),
+    pytest.param(
+        [root(incident=rejected(About.ANSWER, noted=True, survived=True, retrying=True))],
+        False,
+        [],
+        [ROOT],
+        id="unless the app noted it, about to try again, and outlived it",
+    ),
     pytest.param(
         [root(), step("s", 1, 2, Kind.STEP, rejected(About.ANSWER))], True, ["s"], [], id="nor has the last turn"
     ),
