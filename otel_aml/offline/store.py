@@ -53,6 +53,7 @@ _CRLF: Final = "\\r\\n"
 _SETTINGS: Final[Mapping[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
+    "enable_progress_bar": False,
     "python_enable_replacements": False,
     "python_scan_all_frames": False,
 }
