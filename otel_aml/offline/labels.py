@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from otel_aml.conventions import Contract
 from otel_aml.errors import InputError
+from otel_aml.offline.schemas import check_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +157,7 @@ def read_contract(path: Path) -> Contract:
         found = ContractFile.model_validate_json(_text(path))
     except ValidationError as error:
         raise InputError(f"{str(path)!r} is no contract: {_first(error, ContractFile)}; see docs/offline.md") from error
-    return Contract(
+    contract = Contract(
         answer=found.answer_schema,
         cited_ids=found.cited_ids,
         typology=found.typology,
@@ -167,6 +168,9 @@ def read_contract(path: Path) -> Contract:
         strict=found.strict,
         recovered=found.recovered,
     )
+    if found.answer_schema is not None:
+        check_schema(contract, found.answer_schema)
+    return contract
 
 
 _L = TypeVar("_L", bound=_Line)

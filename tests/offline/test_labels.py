@@ -126,6 +126,43 @@ def test_a_contract_declares_what_spans_cannot_tell(tmp_path):
     assert (contract.strict, contract.recovered) == (True, "failure")
 
 
+USELESS = [
+    pytest.param({"$ref": "https://example.com/answer.json"}, "'https://example.com/answer.json'", id="remote"),
+    pytest.param({"properties": {"a": {"$ref": "answer.json"}}}, "'answer.json'", id="another file"),
+    pytest.param({"items": {"$ref": "#/$defs/absent"}}, "'#/\\$defs/absent'", id="nowhere"),
+    pytest.param({"$ref": "#/x", "x": {"allOf": [{"$ref": "http://[::1"}]}}, "refers to", id="behind another"),
+    pytest.param({"$ref": "#"}, "without end", id="itself"),
+]
+
+
+@pytest.mark.parametrize(("schema", "said"), USELESS)
+def test_a_schema_that_cannot_be_used_is_one_sentence(tmp_path, monkeypatch, schema, said):
+    """It is said at the door, and nothing is fetched."""
+    pytest.importorskip("jsonschema")
+    monkeypatch.setattr("socket.socket.connect", None)
+    path = tmp_path / "contract.json"
+    path.write_text(json.dumps({"answer_schema": schema}), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match=said) as raised:
+        read_contract(path)
+    assert "\n" not in str(raised.value)
+
+
+USEFUL = [
+    {"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"b": {"$ref": "#/$defs/a"}}}}},
+    {"$ref": "#here", "$defs": {"a": {"$anchor": "here"}}},
+    {"$ref": "#/$defs/a~1b%20c/allOf/0", "$defs": {"a/b c": {"allOf": [{"type": "object"}]}}},
+]
+
+
+@pytest.mark.parametrize("schema", USEFUL, ids=str)
+def test_a_schema_that_refers_to_itself_is_used(tmp_path, schema):
+    """Only what is missing is refused."""
+    pytest.importorskip("jsonschema")
+    path = tmp_path / "contract.json"
+    path.write_text(json.dumps({"answer_schema": schema}), encoding="utf-8")
+    assert read_contract(path).has_schema
+
+
 def test_a_schema_that_is_none_is_said(tmp_path):
     """The fault lies in what was declared."""
     path = tmp_path / "contract.json"
