@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
-from opentelemetry.trace import StatusCode
+from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_aml import conventions
 from otel_aml.conventions import Contract, Declared, Reading
@@ -179,12 +179,7 @@ class FailureSpanProcessor(SpanProcessor):
             if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
                 worth = glance(attributes)
                 if worth is not Glance.MATTERS:
-                    if worth is Glance.MAKES_A_RUN:
-                        run.makes_a_run = True
-                    if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
-                        run.sketches.append(sketch(run, span, span_id, attributes, worth))
-                    else:
-                        run.unseen = True
+                    self._pass_over(run, span, span_id, attributes, worth)
                     return
             run.add(self._read(span, attributes, in_flight), limit=self._registry.limits.steps)
         except Exception:
@@ -192,6 +187,23 @@ class FailureSpanProcessor(SpanProcessor):
             raise
         finally:
             self._registry.leave(run, span_id)
+
+    def _pass_over(self, run: Run, span: ReadableSpan, span_id: int, attributes: dict[str, Any], worth: Glance) -> None:
+        """Keep a sketch of a dull span, where anything that matters could still need it.
+
+        What ended before the first that matters stands above none of it, and makes none of it good. Models alone are
+        needed from the start: for the tools that they were offered, and since an agent without any is a case apart.
+        """
+        if worth is Glance.MAKES_A_RUN:
+            run.makes_a_run = True
+        elif span.kind is SpanKind.CLIENT or span.kind is SpanKind.PRODUCER:
+            run.shows_client = True
+        if not run.readings and not (worth is Glance.MAKES_A_RUN and names.GEN_AI_TOOL not in attributes):
+            return
+        if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
+            run.sketches.append(sketch(run, span, span_id, attributes, worth))
+        else:
+            run.unseen = True
 
     def _read(
         self, span: ReadableSpan, attributes: Mapping[str, Any], in_flight: str, *, ended_at: int | None = None
@@ -245,7 +257,7 @@ class FailureSpanProcessor(SpanProcessor):
             incomplete=bool(run.open),
             unseen=run.unseen,
             thorough=False,
-            more_calls=run.shows_calls,
+            more_calls=run.makes_a_run or run.shows_client,
         )
         token = _CALLING_OUT.set(True)
         try:

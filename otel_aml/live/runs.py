@@ -78,6 +78,7 @@ class Run:
         "readings",
         "root_id",
         "seen_at",
+        "shows_client",
         "sketches",
         "unseen",
     )
@@ -93,12 +94,8 @@ class Run:
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []
         self.offered: object = None
-        self.is_used = self.is_troubled = self.is_closed = self.makes_a_run = self.unseen = False
-
-    @property
-    def shows_calls(self) -> bool:
-        """Whether a dull span was a call of a tool, a model or another service."""
-        return self.makes_a_run or any(client for _, _, _, client, *_ in self.sketches)
+        self.is_used = self.is_troubled = self.is_closed = self.unseen = False
+        self.makes_a_run = self.shows_client = False
 
     def add(self, reading: Reading, *, limit: int) -> None:
         """Keep what a span said, within the limit; failed ones up to twice the limit."""

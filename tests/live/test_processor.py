@@ -546,9 +546,15 @@ class TestBounds:
         """Beyond the limit an absence of errors proves nothing."""
         made = make(limits=Limits(steps=3))
         with made.tracer.start_as_current_span("long", attributes=AGENT):
+            with made.tracer.start_as_current_span("retrieval", attributes=RETRIEVER):
+                pass
             for _ in range(6):
                 call(made.tracer)
         assert "tool_failure" in made.verdict()["failure.unchecked"]
+        with made.tracer.start_as_current_span("long and dull", attributes=AGENT):
+            for _ in range(6):
+                call(made.tracer)
+        assert "tool_failure" not in made.verdicts()["long and dull"]["failure.unchecked"]
         with made.tracer.start_as_current_span("long and bad", attributes=AGENT):
             for _ in range(6):
                 call(made.tracer)
@@ -577,6 +583,7 @@ class TestBounds:
 
     def test_long_arguments_are_kept_as_digests(self, simple):
         with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, TimeoutError("x"))
             call(simple.tracer, **{"gen_ai.tool.call.arguments": '{"a":"' + "x" * 100_000 + '"}'})
             (open_run,) = simple.processor._registry._runs.values()
             assert len(str(open_run.sketches)) < 1_000
