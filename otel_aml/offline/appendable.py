@@ -127,7 +127,7 @@ class AppendableStore(Store):
 
     def untouched(self) -> Iterator[str]:
         """Go through what the verdicts of all other runs rest on."""
-        cursor = self._connection.cursor()
+        cursor = self.cursor()
         try:
             cursor.execute(_UNTOUCHED)
             while rows := cursor.fetchmany(500):

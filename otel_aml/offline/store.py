@@ -53,10 +53,11 @@ _CRLF: Final = "\\r\\n"
 _SETTINGS: Final[Mapping[str, str | bool | int | float | list[str]]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
-    "enable_progress_bar": False,
     "python_enable_replacements": False,
     "python_scan_all_frames": False,
 }
+_NO_BAR: Final = "set enable_progress_bar = false"
+"""DuckDB draws one into what we print, once a query takes two seconds; the setting is one of each connection."""
 _DEFINITIONS: Final = ("load/macros", "load/zst_lines", "load/tables", "load/kept_spans", "load/verdict_tables")
 _SAVE_DUCKDB: Final = (
     "create table target.classes as from classes",
@@ -273,9 +274,10 @@ class Store:
             raise ConfigurationError(
                 f"{limit!r} is no memory limit; give {MEMORY_VARIABLE} a value like 4GB"
             ) from error
+        self._connection.execute(_NO_BAR)
         for name in _DEFINITIONS:
             self._connection.execute(query(name))
-        self._writer = self._connection.cursor()
+        self._writer = self.cursor()
         self._writer.executemany(
             "insert into classes values ($1, $2, $3, $4, $5)", [list(row) for row in _class_rows()]
         )
@@ -297,9 +299,13 @@ class Store:
         self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
 
+    def cursor(self) -> duckdb.DuckDBPyConnection:
+        """Open another connection that draws nothing on standard output."""
+        return self._connection.cursor().execute(_NO_BAR)
+
     def loader(self) -> Loader:
         """Open another way in, for another thread."""
-        return Loader(self._connection.cursor())
+        return Loader(self.cursor())
 
     def drop_duplicates(self) -> int:
         """Keep one copy of each span; give the number of further copies."""
@@ -315,7 +321,7 @@ class Store:
 
     def traces(self, trace_id: str | None = None) -> Iterator[Trace]:
         """Go through the traces, or one of them, in the order of their ids, in bounded memory."""
-        cursor = self._connection.cursor()
+        cursor = self.cursor()
         try:
             cursor.execute(query("load/replay"), {"names": _NAMES, "trace_id": trace_id})
             current, spans, dropped = "", list[StoredSpan](), 0
@@ -357,7 +363,7 @@ class Store:
 
     def rows(self, name: str, values: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Ask a query, with the values that it takes; give its rows as dictionaries, in bounded memory."""
-        cursor = self._connection.cursor()
+        cursor = self.cursor()
         try:
             cursor.execute(query(name), values and {key: _readable(value) for key, value in values.items()})
             columns = [str(column[0]) for column in cursor.description or ()]
@@ -444,10 +450,10 @@ class Store:
             InputError: It is not one select, cannot be answered, or takes too long.
         """
         paths = [valid_name(str(path)) for path in asking.paths]
+        cursor = self.cursor()
         self._connection.execute("set allowed_paths = $paths", {"paths": [*self._looked_into, *paths]})
         self._connection.execute("set enable_external_access = false")
         self._connection.execute("set lock_configuration = true")
-        cursor = self._connection.cursor()
         alarm = threading.Timer(asking.seconds, cursor.interrupt)
         try:
             statements = cursor.extract_statements(text)
@@ -477,7 +483,7 @@ class Store:
 
     def records(self) -> Iterator[str]:
         """Go through the records that verdicts rest on, by trace and root."""
-        cursor = self._connection.cursor()
+        cursor = self.cursor()
         try:
             cursor.execute("select record from evidence order by trace_id, span_id")
             while rows := cursor.fetchmany(_BATCH):
@@ -491,7 +497,7 @@ class Store:
         Raises:
             EOFError: The stream is damaged; what came before was given.
         """
-        cursor = self._connection.cursor()
+        cursor = self.cursor()
         plain_name = self._spill / "input.zst"  # DuckDB takes brackets in a name for a pattern
         plain_name.unlink(missing_ok=True)
         plain_name.symlink_to(Path(path).resolve())

@@ -23,7 +23,8 @@ def test_what_does_not_fit_is_said():
 def test_nothing_is_drawn_into_an_answer():
     """DuckDB draws a bar on standard output once a query takes two seconds: in the middle of our JSON."""
     with Store() as store:
-        assert store._connection.execute("select current_setting('enable_progress_bar')").fetchone() == (False,)
+        for connection in (store._connection, store.cursor(), store.loader()._connection, store._writer):
+            assert connection.execute("select current_setting('enable_progress_bar')").fetchone() == (False,)
 
 
 def test_nothing_is_left_behind(tmp_path, monkeypatch):
