@@ -387,7 +387,10 @@ RECOVERED = [
 TRIED_WITHIN = {"noted": True, "survived": True, "retrying": True}
 OF_PROVIDERS = [
     pytest.param(
-        [root(incident=failed(**TRIED_WITHIN))], [], [ROOT], id="the app noted it at the root, and outlived it"
+        [root(kind=Kind.STEP, incident=failed(**TRIED_WITHIN))],
+        [],
+        [ROOT],
+        id="the app noted it at the root, and outlived it",
     ),
     pytest.param(
         [root(), step("g", 1, 2, Kind.AGENT, failed(**{**TRIED_WITHIN, "of_provider": True}))],
