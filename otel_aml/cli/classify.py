@@ -12,6 +12,7 @@ from otel_aml.cli.common import (
     GoldFile,
     JudgedFile,
     Strict,
+    check_runs,
     check_strictly,
     reading,
     say_what_was_read,
@@ -48,4 +49,5 @@ def classify(  # noqa: PLR0913 - the options of the command
             render.classify_text(reports.runs(analysis), sys.stdout)
             sys.stdout.flush()
             say_what_was_read(analysis)
+    check_runs(analysis)
     check_strictly(analysis, strict=strict)

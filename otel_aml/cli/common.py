@@ -49,9 +49,21 @@ def say(text: str) -> None:
 
 def say_what_was_read(analysis: Analysis) -> None:
     """Say on stderr what was read, what was skipped, and why."""
-    say(render.summary(analysis.read))
+    say(render.summary(analysis.read, runless=analysis.runless))
     for line in render.problem_lines(analysis.problems):
         say(line)
+
+
+def check_runs(analysis: Analysis) -> None:
+    """Leave with 2 where the spans hold no run: nobody failed, and nobody passed.
+
+    Raises:
+        typer.Exit: So it is.
+    """
+    if not analysis.read.runs:
+        sys.stdout.flush()
+        say(render.no_runs(analysis.read))
+        raise typer.Exit(FAULT)
 
 
 def check_strictly(analysis: Analysis, *, strict: bool) -> None:

@@ -16,6 +16,7 @@ from otel_aml.cli.common import (
     GoldFile,
     JudgedFile,
     Strict,
+    check_runs,
     check_strictly,
     console,
     reading,
@@ -64,9 +65,10 @@ def report(  # noqa: PLR0913 - the options of the command
         spare_inputs(csv, given)
     with reading() as on_bytes, analysed(given, on_bytes=on_bytes) as analysis:
         found = reports.report(analysis, min_both=min_both)
-        if csv is not None:
+        if csv is not None and analysis.read.runs:
             cells.write(found, csv)
         show(analysis, found, json=json)
+    check_runs(analysis)
     check_strictly(analysis, strict=strict)
 
 
@@ -75,6 +77,7 @@ def show(analysis: Analysis, found: Report, *, json: bool) -> None:
     if json:
         render.report_json(analysis, found, sys.stdout)
         return
-    tables.draw(found, console())
+    if analysis.read.runs:
+        tables.draw(found, console())
     sys.stdout.flush()
     say_what_was_read(analysis)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from otel_aml.offline.reports import Report
 
 _SYMPTOM: Final = 32
+_TOOLS_SHOWN: Final = 20
 _FEW: Final = 10
 """A pair that was seen together in fewer runs is marked."""
 _SYNTHETIC: Final = "SYNTHETIC DATA: {synthetic} of these runs were made up by a generator"
@@ -33,6 +34,8 @@ def draw(report: Report, console: Console) -> None:
     console.print()
     for table in (_recovery(report), _repair(report)):
         console.print(table)
+    if report.tool_failures:
+        console.print(_tool_failures(report))
     inflation = report.inflation
     console.print(
         Text(
@@ -107,6 +110,20 @@ def _repair(report: Report) -> Table:
     table = _table("Repair first: severity, then frequency", "class", severity="left", runs="right")
     for row in report.repair_order:
         table.add_row(row.failure_class, row.severity, str(row.runs))
+    return table
+
+
+def _tool_failures(report: Report) -> Table:
+    table = _table("Tool failures by dependency and error", "dependency")
+    table.add_column("error")
+    table.add_column("runs", justify="right")
+    for row in report.tool_failures[:_TOOLS_SHOWN]:
+        table.add_row(
+            visible(_or_dash(row.dependency), _SYMPTOM), visible(_or_dash(row.error_type), _SYMPTOM), str(row.runs)
+        )
+    further = len(report.tool_failures) - _TOOLS_SHOWN
+    if further > 0:
+        table.caption = f"{further} further rows are listed by --json"
     return table
 
 

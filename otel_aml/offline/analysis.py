@@ -54,12 +54,17 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """The verdicts, in the tables of a store, and what was read for them."""
+    """The verdicts, in the tables of a store, and what was read for them.
+
+    Args:
+        runless: How many of the traces hold no run.
+    """
 
     store: Store
     read: Read
     problems: tuple[Problem, ...]
     sources: Mapping[str, Source] = field(default_factory=dict[str, Source])
+    runless: int = 0
 
     def rows(self, report: str, **values: Any) -> Iterator[dict[str, Any]]:
         """Ask one of the reports, with the values that it takes."""
@@ -104,11 +109,10 @@ def analysed(
             source = map(evidence.read, store.records()) if anew else None
         if source is not None:
             read.runs = Writer(store, keep_evidence=keep_evidence).write(source, labels)
-        if labels.unused():
-            problems.add(
-                str(given.gold or given.judged), None, f"{labels.unused()} labels belong to no run that was read"
-            )
-        yield Analysis(store, read, (*earlier, *problems.ordered()), sources)
+        for remark in labels.remarks():
+            problems.add(str(given.gold or given.judged), None, remark)
+        runless = read.traces - store.run_trace_count()
+        yield Analysis(store, read, (*earlier, *problems.ordered()), sources, runless)
 
 
 def ingest(
@@ -266,7 +270,9 @@ class Writer:
         """Weigh each record with its label; give the number of runs."""
         count = 0
         for found in source:
-            record = labelled(found, labels.of(found.trace_id, found.case_id))
+            label = labels.of(found.trace_id, found.case_id)
+            record = labelled(found, label)
+            labels.uncompared += label.typology is not None and record.facts.typology is None
             weighed = record.weighed()
             self._add("runs", run_row(record, weighed))
             for row in check_rows(record, weighed):

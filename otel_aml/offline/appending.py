@@ -93,12 +93,8 @@ class _Append:
         read = Read(files=len(sources), duplicate_spans=store.counts()["duplicate_spans"] + duplicates)
         for name in _COUNTED:
             setattr(read, name, sum(getattr(source, name) for source in sources))
-        if labels.unused() and labels:
-            self._problems.add(
-                str(self._given.gold or self._given.judged),
-                None,
-                f"{labels.unused()} labels belong to no run that was read",
-            )
+        for remark in labels.remarks():
+            self._problems.add(str(self._given.gold or self._given.judged), None, remark)
         stale = [
             *((source.file, source.line_number + 1) for source in found.values() if source and source.is_torn),
             *((str(path), None) for path in (self._given.gold, self._given.judged) if path is not None),

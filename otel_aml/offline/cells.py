@@ -59,6 +59,7 @@ def _tables(report: Report) -> Iterator[tuple[str, tuple[tuple[str, ...], list[d
         ("cascades", reports.CascadeRow, report.cascades),
         ("recovery", reports.RecoveryRow, report.recovery),
         ("repair_order", reports.RepairRow, report.repair_order),
+        ("tool_failures", reports.ToolFailureRow, report.tool_failures),
         ("inflation", reports.Inflation, (report.inflation,)),
     )
     for name, kind, rows in found:

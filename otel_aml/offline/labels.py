@@ -104,6 +104,8 @@ class Labels:
     by_trace: dict[str, Label] = field(default_factory=dict[str, Label])
     by_case: dict[str, Label] = field(default_factory=dict[str, Label])
     used: set[str] = field(default_factory=set[str])
+    uncompared: int = 0
+    """Runs with a label of the right typology that hold no typology themselves."""
 
     def of(self, trace_id: str, case_id: str | None) -> Label:
         """Say what is known of a run."""
@@ -123,6 +125,15 @@ class Labels:
     def unused(self) -> int:
         """Count the traces and cases that no run belongs to."""
         return len((self.by_trace.keys() | self.by_case.keys()) - self.used)
+
+    def remarks(self) -> Iterator[str]:
+        """Say how many of them say nothing, and why."""
+        if self.unused():
+            yield f"{self.unused()} labels belong to no run that was read"
+        if self.uncompared == 1:
+            yield "1 label could not be compared: its run holds no typology"
+        elif self.uncompared:
+            yield f"{self.uncompared} labels could not be compared: their runs hold no typology"
 
 
 def read_labels(gold: Path | None, judged: Path | None, problems: Problems) -> Labels:

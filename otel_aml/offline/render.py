@@ -7,8 +7,10 @@ import unicodedata
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
+from otel_aml.core.taxonomy import FailureClass
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from otel_aml.offline.analysis import Analysis
     from otel_aml.offline.problems import Problem, Read
@@ -16,6 +18,19 @@ if TYPE_CHECKING:
 
 PROBLEMS_SHOWN: Final = 20
 _CELL: Final = 60
+_NARROW: Final = 40
+_HEADINGS: Final = (
+    "trace id",
+    "root",
+    "verdict",
+    "severity",
+    "first failed span",
+    "dependency",
+    "error type",
+    "way out",
+    "case",
+)
+_WIDTHS: Final = (32, 16, 18, 8, 17, 16, 12, 14, 8)
 _REASON: Final = 300
 _UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -44,6 +59,7 @@ def report_json(analysis: Analysis, report: Report, out: TextIO) -> None:
         "cascades": [row.plain() for row in report.cascades],
         "recovery": [row.plain() for row in report.recovery],
         "repair_order": [row.plain() for row in report.repair_order],
+        "tool_failures": [row.plain() for row in report.tool_failures],
         "inflation": report.inflation.plain(),
     }
     out.write(f"{_json(answer, indent=2)}\n")
@@ -65,23 +81,35 @@ def _json(value: Any, indent: int | None = None) -> str:
 
 
 def classify_text(runs: Iterable[RunRow], out: TextIO) -> None:
-    """Write the verdicts, a run a line."""
-    for row in runs:
-        words = [
+    """Write the verdicts, a run a line, below a line that names the columns; nothing where there are none."""
+    for place, row in enumerate(runs):
+        if not place:
+            out.write(_columns(_HEADINGS) + "\n")
+        words = (
             row.trace_id,
             row.span_id,
-            f"{_class(row):<18}",
-            f"{row.severity or '-':<8}",
-            f"first {row.first_span_id or '-':<16}",
-            f"{row.path or '-':<14}",
-            f"case {row.case_id}" if row.case_id else "",
-            _aside(row),
-        ]
-        out.write(visible("  ".join(word for word in words if word).rstrip(), 400) + "\n")
+            _class(row),
+            row.severity,
+            row.first_span_id,
+            row.dependency,
+            row.error_type,
+            row.path,
+            row.case_id,
+        )
+        out.write(visible(f"{_columns(words)}  {_aside(row)}".rstrip(), 400) + "\n")
+
+
+def _columns(words: Sequence[str | None]) -> str:
+    shown = zip(words, _WIDTHS, strict=True)
+    return "  ".join(f"{visible(word or '-', max(width, _NARROW)):<{width}}" for word, width in shown).rstrip()
 
 
 def _class(row: RunRow) -> str:
-    return f"{row.failure_class} (paused)" if row.paused else row.failure_class
+    """Say the class, and of a pass that it waits or was made good."""
+    if row.paused:
+        return f"{row.failure_class} (paused)"
+    is_recovered = row.failure_class == FailureClass.PASS and row.recovered
+    return f"{row.failure_class} (recovered)" if is_recovered else row.failure_class
 
 
 def _aside(row: RunRow) -> str:
@@ -92,13 +120,28 @@ def _aside(row: RunRow) -> str:
     return "; ".join(word for word in (found, unchecked) if word)
 
 
-def summary(read: Read) -> str:
-    """Say in one line what was read and what was skipped."""
+def no_runs(read: Read) -> str:
+    """Say that nothing of what was read is a run, and what to do."""
+    none = "1 span, which is not" if read.spans == 1 else f"{read.spans} spans, none of which is"
+    return (
+        f"{none} an agent, a tool, a retriever or a model call; "
+        "spans say so with gen_ai.operation.name (docs/attributes.md)"
+    )
+
+
+def summary(read: Read, *, runless: int = 0) -> str:
+    """Say in one line what was read and what was skipped.
+
+    Args:
+        read: The counts.
+        runless: How many of the traces hold no run.
+    """
     skipped = {
         "bad lines": read.bad_lines,
         "invalid spans": read.invalid_spans,
         "copies of spans": read.duplicate_spans,
         "lines of other signals": read.other_lines,
+        "trace without a run" if runless == 1 else "traces without a run": runless,
     }
     left_out = ", ".join(f"{count} {what}" for what, count in skipped.items() if count)
     return (

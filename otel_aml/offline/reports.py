@@ -142,6 +142,15 @@ class CascadeRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
+class ToolFailureRow(_ReportRow):
+    """In how many runs a tool or a service failed for good in one way; None where it is not known which."""
+
+    dependency: str | None
+    error_type: str | None
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
 class Inflation(_ReportRow):
     """First failures against what a naive count would see."""
 
@@ -169,6 +178,8 @@ class RunRow:
     case_id: str | None
     online_class: str | None
     decided_by: str
+    dependency: str | None
+    error_type: str | None
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
@@ -195,6 +206,7 @@ class Report:
     cascades: tuple[CascadeRow, ...]
     recovery: tuple[RecoveryRow, ...]
     repair_order: tuple[RepairRow, ...]
+    tool_failures: tuple[ToolFailureRow, ...]
     inflation: Inflation
     min_both: int
     synthetic: int
@@ -214,6 +226,7 @@ def report(analysis: Analysis, *, min_both: int = MIN_BOTH) -> Report:
         cascades=tuple(map(CascadeRow.of, analysis.rows("cascades", min_both=min_both))),
         recovery=tuple(map(RecoveryRow.of, analysis.rows("recovery_outcomes"))),
         repair_order=tuple(map(RepairRow.of, analysis.rows("repair_order"))),
+        tool_failures=tuple(map(ToolFailureRow.of, analysis.rows("tool_failures"))),
         inflation=inflation,
         min_both=min_both,
         synthetic=synthetic["run_count"],

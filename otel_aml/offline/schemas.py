@@ -53,7 +53,7 @@ def _stands(pointer: str, schema: Any) -> bool:
     for step in unquote(pointer).split("/")[1:]:
         name = step.replace("~1", "/").replace("~0", "~")
         try:
-            found = cast("Any", found)[int(name) if isinstance(found, list) else name]
+            found = found[int(name) if isinstance(found, list) else name]
         except (LookupError, TypeError, ValueError):
             return False
     return True

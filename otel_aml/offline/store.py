@@ -319,6 +319,10 @@ class Store:
         """Count the traces."""
         return _count(self._connection.execute("select count(distinct trace_id) from spans"))
 
+    def run_trace_count(self) -> int:
+        """Count the traces that hold a run."""
+        return _count(self._connection.execute("select count(distinct trace_id) from runs"))
+
     def traces(self, trace_id: str | None = None) -> Iterator[Trace]:
         """Go through the traces, or one of them, in the order of their ids, in bounded memory."""
         cursor = self.cursor()

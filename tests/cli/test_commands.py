@@ -56,6 +56,8 @@ RUN = [
     "case_id",
     "online_class",
     "decided_by",
+    "dependency",
+    "error_type",
 ]
 
 
@@ -83,8 +85,39 @@ class TestClassify:
     def test_prints_a_run_a_line_for_people(self, run, traces):
         """And says on stderr what was read."""
         done = run("classify", "traces.jsonl")
-        assert [each.split()[2] for each in done.out.splitlines()] == ["tool_failure", "pass"]
+        head, *lines = done.out.splitlines()
+        assert [each.split()[2] for each in lines] == ["tool_failure", "pass"]
+        at = [head.index(name) for name in ("verdict", "dependency", "error type", "case")]
+        assert [[each[place:].split()[0] for place in at] for each in lines] == [
+            ["tool_failure", "get_transactions", "timeout", "C-1"],
+            ["pass", "-", "-", "C-2"],
+        ]
         assert done.err == "otel-aml: read 1 files, 2 lines, 4 spans, 2 traces, 2 runs; skipped nothing\n"
+
+    def test_a_pass_that_was_made_good_says_so(self, run, tmp_path):
+        """A later call of the same tool worked."""
+        again = span(2, 3, 1, "get_transactions", "TOOL", (3, 4))
+        write(tmp_path / "a.jsonl", line(again, *failed(2)))
+        assert "  pass (recovered)  " in run("classify", "a.jsonl").out
+
+    def test_says_what_failed_and_how(self, run, traces):
+        """Null where nothing did."""
+        found = strict(run("classify", "--json", "traces.jsonl").out)["runs"]
+        assert [(each["dependency"], each["error_type"]) for each in found] == [
+            ("get_transactions", "timeout"),
+            (None, None),
+        ]
+
+    @pytest.mark.parametrize(("count", "said"), [(1, "1 label could"), (2, "2 labels could")])
+    def test_says_once_that_a_label_could_not_be_compared(self, run, tmp_path, count, said):
+        """Where the content of spans is not recorded there is nothing to compare it with."""
+        spans = [
+            span(trace, 1, role="AGENT", attributes={"aml.case.id": f"C-{trace}"}) for trace in range(1, count + 1)
+        ]
+        write(tmp_path / "a.jsonl", *(line(*good(8)), *map(line, spans)))
+        cases = [f"C-{trace}" for trace in (*range(1, count + 1), 8)]
+        write(tmp_path / "g.jsonl", *(json.dumps({"case_id": case, "typology": "structuring"}) for case in cases))
+        assert run("classify", "a.jsonl", "--gold", "g.jsonl").err.count(said) == 1
 
     def test_takes_labels(self, run, traces, tmp_path):
         """What came later counts."""
@@ -109,7 +142,17 @@ class TestReport:
     def test_prints_one_object_for_programs(self, run, traces):
         """The shape is the contract's; what does not exist is null."""
         answer = strict(run("report", "--json", "traces.jsonl").out)
-        assert list(answer) == ["read", "problems", "taxonomy", "cascades", "recovery", "repair_order", "inflation"]
+        assert list(answer) == [
+            "read",
+            "problems",
+            "taxonomy",
+            "cascades",
+            "recovery",
+            "repair_order",
+            "tool_failures",
+            "inflation",
+        ]
+        assert answer["tool_failures"] == [{"dependency": "get_transactions", "error_type": "timeout", "runs": 1}]
         assert answer["inflation"] == {"first_failure": 1, "naive": 1}
         assert answer["repair_order"] == [{"class": "tool_failure", "severity": "high", "runs": 1}]
         assert answer["recovery"] == [{"path": "auto_retry", "outcome": "none", "runs": 1, "median_attempts": 0.0}]
@@ -131,6 +174,7 @@ class TestReport:
         done = run("report", "traces.jsonl")
         assert "tool_failure" in done.out
         assert "50.0%" in done.out
+        assert ["get_transactions", "timeout", "1"] in [each.split() for each in done.out.splitlines()]
         assert "SYNTHETIC" not in done.out
 
     def test_a_lift_that_rests_on_two_runs_is_marked(self, run, tmp_path):
@@ -146,7 +190,7 @@ class TestReport:
         assert strict(run("report", "--json", "a.jsonl").out)["cascades"] == []
         assert "No two failures go together" in run("report", "a.jsonl").out
 
-    @pytest.mark.parametrize(("path", "files"), [("tables", 5), ("tables.csv", 1)])
+    @pytest.mark.parametrize(("path", "files"), [("tables", 6), ("tables.csv", 1)])
     def test_writes_csv_beside_its_answer(self, run, tmp_path, path, files):
         """One file a table, or one for all."""
         invented = [failed(trace, **case(trace, cited=("TX-9",))) for trace in range(1, 7)]
@@ -242,9 +286,35 @@ def test_strict_refuses_what_was_skipped(run, tmp_path):
     """The answer is printed all the same."""
     write(tmp_path / "a.jsonl", line(*good(1)), "nonsense")
     done = run("classify", "a.jsonl", "--strict")
-    assert (done.code, done.out.count("\n")) == (2, 1)
+    assert (done.code, done.out.count("\n")) == (2, 2)
     assert "a.jsonl:2: no valid JSON" in done.err
     assert run("classify", "a.jsonl").code == 0
+
+
+NO_RUNS = "an agent, a tool, a retriever or a model call; spans say so with gen_ai.operation.name"
+
+
+@pytest.mark.parametrize("command", ["classify", "report"])
+@pytest.mark.parametrize(("count", "said"), [(1, "1 span, which is not"), (2, "2 spans, none of which is")])
+def test_spans_without_a_run_are_not_called_good(run, tmp_path, command, count, said):
+    """Zeros would read as if nothing had failed."""
+    write(tmp_path / "a.jsonl", line(*(span(1, number, name="GET /") for number in range(1, count + 1))))
+    done = run(command, "a.jsonl", *(["--csv", "tables"] if command == "report" else []))
+    assert (done.code, done.out) == (2, "")
+    assert f"otel-aml: {said} {NO_RUNS} (docs/attributes.md)\n" in done.err
+    assert "skipped 1 trace without a run\n" in done.err
+    assert not (tmp_path / "tables").exists()
+    done = run(command, "a.jsonl", "--json")
+    assert (done.code, strict(done.out)["read"]["runs"]) == (2, 0)
+    assert said in done.err
+
+
+def test_traces_without_a_run_are_counted(run, tmp_path):
+    """Beside those that hold one, from files and from a store."""
+    write(tmp_path / "a.jsonl", line(*good(1)), line(span(2, 1, name="GET /")), line(span(3, 1, name="GET /")))
+    assert "skipped 2 traces without a run\n" in run("classify", "a.jsonl").err
+    run("ingest", "a.jsonl", "--into", "store.duckdb")
+    assert "skipped 2 traces without a run\n" in run("report", "store.duckdb").err
 
 
 def cut_gz():

@@ -190,7 +190,7 @@ class TestShow:
     def test_a_reference_that_is_not_unique_lists_all(self, run, traces):
         """A user's notice shows eight digits only."""
         done = run("show", "0" * 8, "traces.jsonl")
-        assert (done.code, done.out.count("\n")) == (0, 2)
+        assert (done.code, done.out.count("\n")) == (0, 3)
         assert "2 runs" in done.err
         assert len(json.loads(run("show", "00", "traces.jsonl", "--json").out)["runs"]) == 2
 

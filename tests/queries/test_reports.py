@@ -63,6 +63,14 @@ def asked(found, report):
         store.insert(
             "failures",
             [
+                own | {"class": "tool_failure", "is_first": False} | each
+                for own, run in zip(ids, found, strict=True)
+                for each in run.get("tools", [])
+            ],
+        )
+        store.insert(
+            "failures",
+            [
                 own | {"class": name, "is_first": False, "is_recovered": True, "is_superseded": False}
                 for own, run in zip(ids, found, strict=True)
                 for name in run["recovered"]
@@ -148,3 +156,33 @@ def test_one_failure_a_run_is_less_than_every_symptom(found):
         max(run["error_spans"], run["answers"][0] == "fired") + run["answers"][1:].count("fired") for run in found
     )
     assert row["naive_count"] >= row["first_failure_count"]
+
+
+tools = st.fixed_dictionaries(
+    {
+        "dependency": st.sampled_from([None, "a", "b"]),
+        "error_type": st.sampled_from([None, "timeout"]),
+        "is_recovered": st.booleans(),
+        "is_superseded": st.booleans(),
+    }
+)
+
+
+@settings(max_examples=30)
+@given(runs, st.lists(st.lists(tools, max_size=4), min_size=12, max_size=12))
+def test_tool_failures_are_what_a_plain_count_says(found, failures):
+    """A run counts once for each tool and way to fail; what was made good counts nowhere."""
+    found = [run | {"tools": each, "recovered": []} for run, each in zip(found, failures, strict=False)]
+    counted = Counter(
+        key
+        for run in found
+        for key in {
+            (each["dependency"], each["error_type"])
+            for each in run["tools"]
+            if not each["is_recovered"] and not each["is_superseded"]
+        }
+    )
+    rows = asked(found, "tool_failures")
+    assert {(row["dependency"], row["error_type"]): row["run_count"] for row in rows} == counted
+    ranks = [(-row["run_count"], row["dependency"] or "~", row["error_type"] or "~") for row in rows]
+    assert ranks == sorted(ranks)
