@@ -44,6 +44,8 @@ def append(given: Given, into: Path, *, keep_text: bool, on_bytes: Callable[[int
     """
     if into.suffix != ".duckdb" or into.is_dir():
         raise ConfigurationError(f"{str(into)!r} cannot be added to: only a .duckdb file can; or give --replace")
+    if "?" in str(into.resolve()):
+        raise ConfigurationError(f"{str(into)!r} cannot be added to: DuckDB reads a ? in a path as the end of it")
     if inputs.STDIN in given.files:
         raise ConfigurationError("standard input cannot be known again; give files to --append")
     if not into.exists():

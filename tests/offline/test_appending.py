@@ -176,8 +176,8 @@ def test_a_store_that_was_made_otherwise_is_refused(tmp_path, store):
         appended(store, [file], contract=contract)
     with pytest.raises(ConfigurationError, match="keep-text"):
         append(Given(files=[str(file)]), store, keep_text=True)
-    for into in (tmp_path / "parquet", tmp_path):
-        with pytest.raises(ConfigurationError, match="duckdb"):
+    for into in (tmp_path / "parquet", tmp_path, tmp_path / "why?.duckdb"):
+        with pytest.raises(ConfigurationError, match="cannot be added to"):
             append(Given(files=[str(file)]), into, keep_text=False)
     with pytest.raises(ConfigurationError, match="standard input"):
         append(Given(files=["-"]), store, keep_text=False)
