@@ -83,10 +83,15 @@ READ_OF_OURS = {
 }
 
 COMMANDS = {
-    "demo": "--cases --help --out --seed",
-    "ingest": "--contract --gold --help --into --judge --keep-text --replace --strict",
-    "report": "--contract --gold --help --json --judge --strict",
-    "classify": "--contract --gold --help --json --judge --strict",
+    "demo": "--cases --out --seed",
+    "ingest": "--append --contract --gold --into --judge --keep-text --replace --strict",
+    "report": "--contract --csv --gold --json --judge --min-both --strict",
+    "classify": "--contract --gold --json --judge --strict",
+    "show": "--contract --gold --internal --json --judge",
+    "explain": "--json",
+    "inspect": "--json",
+    "query": "--contract --csv --gold --json --judge --rows --seconds",
+    "doctor": "--contract --gold --json --judge",
 }
 
 COLUMNS = {
