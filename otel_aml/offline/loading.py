@@ -202,10 +202,10 @@ def _note(chunk: Chunk, loaded: Loaded, loading: Loading, workers: _Workers) -> 
             again = Chunk(chunk.file, [rejected.number], [mended])
             _note(again, workers.load(again), loading, workers)
             continue
-        reason = _reason(rejected, content[rejected.number])
-        if reason is not None:
+        fault = _reason(rejected, content[rejected.number])
+        if fault is not None:
             read.bad_lines += 1
-            problems.add(chunk.file, rejected.number, reason)
+            problems.add(chunk.file, rejected.number, fault)
 
 
 def _mended(line: bytes) -> bytes | None:

@@ -30,7 +30,7 @@ _HEADINGS: Final = (
     "way out",
     "case",
 )
-_WIDTHS: Final = (32, 16, 18, 8, 17, 16, 12, 14, 8)
+_WIDTHS: Final = (32, 16, 18, 8, 17, 16, 18, 14, 8)
 _REASON: Final = 300
 _UNPRINTABLE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 

@@ -43,7 +43,7 @@ def _references(value: Any) -> Iterator[str]:
         for each in found.values():
             yield from _references(each)
     elif isinstance(value, list):
-        for each in cast("list[Any]", value):
+        for each in value:  # pyright: ignore[reportUnknownVariableType]
             yield from _references(each)
 
 
