@@ -8,7 +8,7 @@ import weakref
 from asyncio import CancelledError
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
@@ -166,7 +166,12 @@ class FailureSpanProcessor(SpanProcessor):
     def _join(self, run: Run, span: Span) -> None:
         attributes = span.attributes
         said = None if attributes is None else attributes.get(names.GEN_AI_OPERATION)
-        self._registry.join(run, id_of(span), Started(said, _id_in_flight()))
+        in_flight = _id_in_flight()
+        if not in_flight and (said is None or isinstance(said, str)):
+            started = _started(said)
+        else:
+            started = Started(said, in_flight)
+        self._registry.join(run, id_of(span), started)
 
     def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
         """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
@@ -279,6 +284,12 @@ class FailureSpanProcessor(SpanProcessor):
         if contract is None or run.in_case:
             return contract
         return contract if contract.names({reading.agent for reading in readings if reading.agent}) else None
+
+
+@lru_cache(maxsize=64)
+def _started(said: str | None) -> Started:
+    """Make once what nearly all spans start with."""
+    return Started(said)
 
 
 def _opens_case(span: Span) -> bool:
