@@ -203,7 +203,7 @@ class Registry:
         is_full = len(self._runs) >= self.limits.runs
         oldest_allowed = now - int(self.limits.idle_seconds * 1e9)
         for _ in range(len(self._runs) if is_full else _EXPIRY_CHECKS):
-            oldest = next(iter(self._runs.values()), None)
+            oldest = self._oldest()
             if oldest is None:
                 return
             if oldest.is_used:
@@ -214,8 +214,16 @@ class Registry:
                 self._drop(oldest, "expired")
             else:
                 break
-        if len(self._runs) >= self.limits.runs:
-            self._drop(next(iter(self._runs.values())), "evicted")
+        oldest = self._oldest() if len(self._runs) >= self.limits.runs else None
+        if oldest is not None:
+            self._drop(oldest, "evicted")
+
+    def _oldest(self) -> Run | None:
+        """Find the run that is first in line; None if there is none, or a signal changed the line just now."""
+        try:
+            return next(iter(self._runs.values()), None)
+        except RuntimeError:
+            return None
 
     def _drop(self, run: Run, reason: str) -> None:
         self._dropped[reason] += self._remove(run)

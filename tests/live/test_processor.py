@@ -6,6 +6,7 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import threading
 import time
 
@@ -21,6 +22,7 @@ from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from otel_aml.conventions import Contract
 from otel_aml.live import processor as processor_module
 from otel_aml.live.case import case
+from otel_aml.live.install import install
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
 from tests.live.agents import AGENT, MODEL, RETRIEVER, TOOL, call, run
@@ -330,6 +332,28 @@ class TestReentrancy:
         threading.Thread(target=inside, daemon=True).start()
         assert done.wait(10)
         assert set(simple.verdicts()) == {"other", "investigate"}
+
+    @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+    def test_a_signal_handler_that_traces_is_no_fault(self):
+        """It runs between any two steps of ours, on the same thread. (The SDK's own exporters could not bear it.)"""
+        provider = TracerProvider(shutdown_on_exit=False)
+        processor, tracer = install(provider, limits=Limits(runs=5)), provider.get_tracer("app")
+
+        def traced(*_):
+            run(tracer)
+            signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+        before = signal.signal(signal.SIGALRM, traced)
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        try:
+            for _ in range(1_000):
+                run(tracer)
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        stats = processor.stats()
+        assert stats["faults"] == 0
+        assert stats["runs_started"] == balance(stats) > 1_000
 
     def test_abandoned_streams_in_cycles_end_whenever_they_are_collected(self, make):
         made = make(limits=Limits(runs=5))
