@@ -51,6 +51,7 @@ def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by key
     unseen: bool = False,
     thorough: bool = True,
     more_calls: bool = False,
+    last_call_at: int = 0,
 ) -> Facts:
     """Fold the spans of one run into facts.
 
@@ -62,12 +63,13 @@ def facts(  # noqa: PLR0913 - each is known by itself, and all but two go by key
         incomplete: Its root ended (or never ended) while spans below were open.
         unseen: Spans of the run were not read (a limit was hit).
         more_calls: Calls beside these were seen, and went well.
+        last_call_at: When the last of these began, nanoseconds since the epoch.
         thorough: Read the answer also where nothing is known yet that it could be held against: labels may come later.
 
     Raises:
         Exception: Whatever a callable of the contract raises that is no ValueError.
     """
-    folder = _Folder(readings, root_id, contract, told)
+    folder = _Folder(readings, root_id, contract, told, last_call_at)
     return folder.facts(incomplete=incomplete, unseen=unseen, thorough=thorough, more_calls=more_calls)
 
 
@@ -88,9 +90,11 @@ class _Folder:
         root_id: str,
         contract: Contract | None,
         told: Declared,
+        last_call_at: int,
     ) -> None:
         self.readings = sorted(readings, key=lambda r: (r.step.ended_at, r.step.started_at, r.step.span_id))
         self.root_id = root_id
+        self.last_call_at = last_call_at
         self.contract = contract or UNDECLARED
         self.is_contracted = contract is not None
         self._read: dict[str, Any] = {}
@@ -310,6 +314,8 @@ class _Folder:
         if root is None or not calls or not any(r.step.kind is Kind.AGENT for r in self.readings):
             return False
         last = max(calls, key=lambda reading: (reading.step.started_at, reading.step.span_id))
+        if last.step.started_at < self.last_call_at:
+            return False
         lasted = last.step.ended_at - last.step.started_at
         return last.unanswered and root.step.ended_at - last.step.ended_at < lasted
 

@@ -201,6 +201,7 @@ class FailureSpanProcessor(SpanProcessor):
         """
         if worth is Glance.MAKES_A_RUN:
             run.makes_a_run = True
+            run.last_call_at = max(run.last_call_at, span.start_time or 0)
         elif span.kind is SpanKind.CLIENT or span.kind is SpanKind.PRODUCER:
             run.shows_client = True
         if not run.readings and not (worth is Glance.MAKES_A_RUN and names.GEN_AI_TOOL not in attributes):
@@ -263,6 +264,7 @@ class FailureSpanProcessor(SpanProcessor):
             unseen=run.unseen,
             thorough=False,
             more_calls=run.makes_a_run or run.shows_client,
+            last_call_at=run.last_call_at,
         )
         token = _CALLING_OUT.set(True)
         try:

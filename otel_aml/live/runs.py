@@ -72,6 +72,7 @@ class Run:
         "is_settled",
         "is_troubled",
         "is_used",
+        "last_call_at",
         "makes_a_run",
         "offered",
         "open",
@@ -87,7 +88,7 @@ class Run:
         self.root_id = root_id
         self.is_settled = is_settled
         self.in_case = in_case
-        self.seen_at = 0
+        self.seen_at = self.last_call_at = 0
         self.at_start = Started()
         self.open: dict[int, Started] = {}
         self.ended: list[int] = []

@@ -218,6 +218,15 @@ class TestStrangers:
         assert found["outer"]["failure.findings"] == ()
         assert "tool_failure" in found["case"]["failure.unchecked"]
 
+    def test_a_call_without_a_result_left_nothing_hanging_if_others_came_after_it(self, simple):
+        """Also where those were healthy and passed over."""
+        given = {"gen_ai.tool.call.arguments": "{}"}
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            with simple.tracer.start_as_current_span("slow", attributes=TOOL | given):
+                time.sleep(0.02)
+            call(simple.tracer, **given, **{"gen_ai.tool.call.result": "fine"})
+        assert simple.verdict()["failure.class"] == "pass"
+
 
 class TestCancellation:
     @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError])
