@@ -281,7 +281,7 @@ def _bounded(lines: Iterator[bytes | None], packed: int) -> Iterator[bytes | Non
 
 def _zst(file: str, stream: io.BufferedReader, unpack_zst: Unpack) -> Iterator[bytes | None]:
     try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
+        from compression import zstd  # type: ignore[import-not-found,unused-ignore]  # from Python 3.14 on
     except ImportError:
         if file == STDIN:
             raise InputError(

@@ -27,12 +27,6 @@ def hex_id(span_id: int) -> str:
     return f"{span_id:016x}"
 
 
-def ids_of(span: ReadableSpan) -> tuple[int, int]:
-    """Read the ids of a span's trace and of itself; 0 where it has none."""
-    context = span.context
-    return (context.trace_id, context.span_id) if context else (0, 0)
-
-
 def id_of(span: ReadableSpan) -> int:
     """Read a span's id; 0 if it has none."""
     context = span.context
