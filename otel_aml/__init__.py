@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from otel_aml.conventions import Contract
+from otel_aml.core.circuit import Circuit, CircuitPolicy, CircuitState
 from otel_aml.core.facts import Facts
 from otel_aml.core.recovery import StepError
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath, Severity
@@ -23,6 +24,9 @@ from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.steps import step_error
 
 __all__ = [
+    "Circuit",
+    "CircuitPolicy",
+    "CircuitState",
     "Contract",
     "Facts",
     "FailureClass",

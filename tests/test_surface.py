@@ -19,6 +19,9 @@ from otel_aml.spans import attributes
 ROOT = Path(__file__).parent.parent
 
 ROOT_NAMES = [
+    "Circuit",
+    "CircuitPolicy",
+    "CircuitState",
     "Contract",
     "Facts",
     "FailureClass",
