@@ -14,7 +14,7 @@ from typing import Final
 from otel_aml.conventions import Contract
 from otel_aml.core.circuit import Circuit, CircuitPolicy, CircuitState
 from otel_aml.core.facts import Facts
-from otel_aml.core.recovery import StepError
+from otel_aml.core.recovery import RECOVERY_MAP, RecoveryPlan, RetryPolicy, StepError, backoff_ms, plan_recovery
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath, Severity
 from otel_aml.core.tree import Verdict, classify
 from otel_aml.errors import OtelAmlError
@@ -24,6 +24,7 @@ from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.steps import step_error
 
 __all__ = [
+    "RECOVERY_MAP",
     "Circuit",
     "CircuitPolicy",
     "CircuitState",
@@ -33,14 +34,18 @@ __all__ = [
     "FailureSpanProcessor",
     "OtelAmlError",
     "RecoveryPath",
+    "RecoveryPlan",
+    "RetryPolicy",
     "Severity",
     "StepError",
     "Verdict",
     "__version__",
+    "backoff_ms",
     "case",
     "classify",
     "configure",
     "install",
+    "plan_recovery",
     "step_error",
 ]
 

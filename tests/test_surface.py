@@ -27,15 +27,20 @@ ROOT_NAMES = [
     "FailureClass",
     "FailureSpanProcessor",
     "OtelAmlError",
+    "RECOVERY_MAP",
     "RecoveryPath",
+    "RecoveryPlan",
+    "RetryPolicy",
     "Severity",
     "StepError",
     "Verdict",
     "__version__",
+    "backoff_ms",
     "case",
     "classify",
     "configure",
     "install",
+    "plan_recovery",
     "step_error",
 ]
 
@@ -114,6 +119,9 @@ SIGNATURES = {
     "case": "case_id, *, evidence_ids, relevant_doc_ids, relevant_any_of, contract, tracer_provider",
     "step_error": "error, *, step_id, attempt, failure_class, locale",
     "classify": "facts",
+    "plan_recovery": "error, *, circuit, policy, idempotent",
+    "backoff_ms": "attempt, policy, *, jitter",
+    "RetryPolicy": "*, retries, fixes, base_ms, cap_ms, retry_after_cap_ms",
     "Contract": "*, answer, cited_ids, typology, evidence_ids, relevant_doc_ids, relevant_any_of, agents, strict, "
     "recovered, failure_marks, control_flow, document_ids, frameworks",
 }

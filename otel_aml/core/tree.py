@@ -7,15 +7,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from otel_aml.core.facts import Ending, Facts, Failure
+from otel_aml.core.recovery import path_of
 from otel_aml.core.taxonomy import FAILURES, TAXONOMY, FailureClass, RecoveryPath, Severity, gravest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-RETRIES: Final = 3
-"""How often a transient failure is retried by default (four calls in all)."""
-FIXES: Final = 2
-"""How often an output is repaired by default."""
 
 
 class State(StrEnum):
@@ -322,12 +318,7 @@ def _path(
 ) -> RecoveryPath | None:
     if grave is None or first is None:
         return _path_without_failure(failure_class, grave, facts)
-    path = TAXONOMY[grave].path
-    if path is RecoveryPath.AUTO_RETRY and not (first.retriable and first.attempts < RETRIES):
-        return RecoveryPath.HUMAN_TAKEOVER
-    if path is RecoveryPath.FIX_AND_RETRY and first.attempts >= FIXES:
-        return RecoveryPath.HUMAN_TAKEOVER
-    return path
+    return path_of(grave, retriable=first.retriable, attempt=first.attempts)
 
 
 def _path_without_failure(

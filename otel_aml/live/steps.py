@@ -11,10 +11,9 @@ from opentelemetry import trace
 from otel_aml.conventions import incidents
 from otel_aml.conventions.marks import RETRIABLE
 from otel_aml.core.messages import user_message
-from otel_aml.core.recovery import StepError
+from otel_aml.core.recovery import StepError, path_of
 from otel_aml.core.steps import Sort
-from otel_aml.core.taxonomy import FAILURES, TAXONOMY, FailureClass, RecoveryPath
-from otel_aml.core.tree import FIXES, RETRIES
+from otel_aml.core.taxonomy import FAILURES, FailureClass, RecoveryPath
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def step_error(
     found = next((each for each in FAILURES if each == failure_class), None) or _class_of(incident)
     is_retriable = found is FailureClass.TOOL_FAILURE and incident.error_type in RETRIABLE
     retries_made = max(_of_type(int, attempt, 0), 0)
-    path = _path(found, retries_made, is_retriable=is_retriable)
+    path = path_of(found, retriable=is_retriable, attempt=retries_made)
     data = StepError(
         step_id=_of_type(str, step_id, type(step_id).__name__),
         failure_class=found,
@@ -85,15 +84,6 @@ def _incident(error: object) -> Incident:
 
 def _class_of(incident: Incident) -> FailureClass:
     return FailureClass.FORMAT_VIOLATION if incident.sort is Sort.REJECTED else FailureClass.TOOL_FAILURE
-
-
-def _path(failure_class: FailureClass, attempt: int, *, is_retriable: bool) -> RecoveryPath:
-    path = TAXONOMY[failure_class].path
-    if path is RecoveryPath.AUTO_RETRY and not (is_retriable and attempt < RETRIES):
-        return RecoveryPath.HUMAN_TAKEOVER
-    if path is RecoveryPath.FIX_AND_RETRY and attempt >= FIXES:
-        return RecoveryPath.HUMAN_TAKEOVER
-    return path
 
 
 def _note(data: StepError, incident: Incident, path: RecoveryPath) -> None:

@@ -15,8 +15,6 @@ from otel_aml.core.taxonomy import FAILURES, TAXONOMY, FailureClass, RecoveryPat
 from otel_aml.core.tree import (
     BRANCHES,
     CLEAR,
-    FIXES,
-    RETRIES,
     UNCHECKED,
     Coverage,
     Outcome,
@@ -258,11 +256,6 @@ def test_the_path_follows_from_the_gravest_finding(facts, path, outcome, attempt
     """And says what became of it so far."""
     verdict = classify(facts)
     assert (verdict.path, verdict.outcome, verdict.attempts) == (path, outcome, attempts)
-
-
-def test_the_limits_are_those_of_the_contract():
-    """Three retries (four calls), two fixes."""
-    assert (RETRIES, FIXES) == (3, 2)
 
 
 SEVERITIES = [
