@@ -13,7 +13,13 @@ from otel_aml.live.case import case
 EVIDENCE = [f"TXN-{n}" for n in range(1, 6)]
 NOTES = ["typ-structuring", "typ-layering", "typ-cycle"]
 TYPOLOGIES = ["structuring", "layering", "cycle"]
-ERRORS = [TimeoutError("t"), ConnectionError("c"), ValueError("v"), PermissionError("p"), RuntimeError("status 429")]
+ERRORS = [
+    (TimeoutError, "t"),
+    (ConnectionError, "c"),
+    (ValueError, "v"),
+    (PermissionError, "p"),
+    (RuntimeError, "status 429"),
+]
 MARKS = [
     '{"isError": true}',
     '{"error": "gone", "status_code": 503}',
@@ -98,7 +104,7 @@ class RandomRuns:
             if self.chance(0.75):
                 self.answer(span)
             if error or self.chance(0.08):
-                raise self.dice.choice(ERRORS)
+                raise self.error()
 
     def step(self, depth):
         self.dice.choices(
@@ -122,7 +128,7 @@ class RandomRuns:
             if depth < 2 and self.chance(0.15):
                 self.step(depth + 1)
             if ending == "raises":
-                raise self.dice.choice(ERRORS)
+                raise self.error()
             if ending == "marked":
                 span.set_attribute("gen_ai.tool.call.result", self.dice.choice(MARKS))
             if ending == "control":
@@ -132,6 +138,11 @@ class RandomRuns:
                 self.record(span, "asyncio.exceptions.CancelledError")
             if ending == "noted":
                 span.set_attributes({"failure.step.class": "tool_failure", "failure.retriable": True})
+
+    def error(self):
+        """A new exception each time: one that is raised again carries the traceback of every time before."""
+        kind, message = self.dice.choice(ERRORS)
+        return kind(message)
 
     @staticmethod
     def record(span, kind):
@@ -149,7 +160,7 @@ class RandomRuns:
             attributes["gen_ai.output.messages"] = json.dumps([{"role": "assistant", "parts": [part]}])
         with contextlib.suppress(Exception), self.tracer.start_as_current_span("chat", attributes=attributes):
             if self.chance(0.2):
-                raise self.dice.choice(ERRORS)
+                raise self.error()
 
     def retriever(self, depth):
         attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": "notes"}
@@ -158,7 +169,7 @@ class RandomRuns:
             attributes["gen_ai.retrieval.documents"] = json.dumps([{"id": each, "score": None} for each in found])
         with contextlib.suppress(Exception), self.tracer.start_as_current_span("retrieval", attributes=attributes):
             if self.chance(0.1):
-                raise self.dice.choice(ERRORS)
+                raise self.error()
 
     def parallel(self, depth):
         """Two calls of one tool, beside each other."""
