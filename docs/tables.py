@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Final
 from otel_aml.core.precedents import BOUNDARIES
 from otel_aml.core.taxonomy import FAILURES, OTHER_VALUES, TAXONOMY
 from otel_aml.core.tree import BRANCHES
+from otel_aml.live.metrics import ATTRIBUTE_VALUES, METRICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/taxonomy.md")
+PAGES: Final = ("README.md", "docs/metrics.md", "docs/taxonomy.md")
 _PLACE: Final = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -80,6 +81,31 @@ def boundaries() -> str:
     )
 
 
+def metrics() -> str:
+    """Every metric of the processor."""
+    return _table(
+        ("metric", "kind", "unit", "attributes", "meaning"),
+        (
+            (
+                f"`{metric.name}`",
+                metric.kind,
+                f"`{metric.unit}`",
+                ", ".join(f"`{name}`" for name in metric.attributes),
+                metric.description,
+            )
+            for metric in METRICS
+        ),
+    )
+
+
+def metric_attributes() -> str:
+    """What the attributes of metrics can hold."""
+    return _table(
+        ("attribute", "values"),
+        ((f"`{name}`", ", ".join(f"`{value}`" for value in found)) for name, found in ATTRIBUTE_VALUES.items()),
+    )
+
+
 def report() -> str:
     """What `otel-aml demo` prints; it runs for this."""
     command = (sys.executable, "-c", "from otel_aml.cli import main; main()", "demo", "--out", ".")
@@ -97,7 +123,16 @@ def report() -> str:
 
 
 TABLES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
-    {"values": values, "classes": classes, "others": others, "tree": tree, "boundaries": boundaries, "report": report},
+    {
+        "values": values,
+        "classes": classes,
+        "others": others,
+        "tree": tree,
+        "boundaries": boundaries,
+        "metrics": metrics,
+        "metric_attributes": metric_attributes,
+        "report": report,
+    },
 )
 
 

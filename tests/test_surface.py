@@ -13,6 +13,7 @@ from typer.main import get_command
 
 import otel_aml
 from otel_aml.cli import app
+from otel_aml.live.metrics import METRICS
 from otel_aml.offline.analysis import Given, ingest
 from otel_aml.spans import attributes
 
@@ -113,9 +114,27 @@ COLUMNS = {
     "status status_message attributes events links resource dropped_attributes dropped_events file line",
 }
 
+METRIC_NAMES = {
+    "otel_aml.runs": "failure.class failure.coverage failure.severity recovery.path recovery.outcome",
+    "otel_aml.findings": "failure.class failure.severity otel_aml.finding.state",
+    "otel_aml.citations": "otel_aml.citation.resolved",
+    "otel_aml.evaluation.labels": "otel_aml.label.outcome",
+    "otel_aml.recovery.attempts": "recovery.outcome",
+    "otel_aml.recovery.circuits": "failure.dependency recovery.circuit_state",
+    "otel_aml.takeover.open": "",
+    "otel_aml.takeover.oldest_age": "",
+    "otel_aml.takeover.escalations": "",
+    "otel_aml.processor.spans": "",
+    "otel_aml.processor.late": "",
+    "otel_aml.processor.open": "",
+    "otel_aml.processor.dropped": "otel_aml.drop.reason",
+    "otel_aml.processor.unstamped": "",
+    "otel_aml.processor.faults": "",
+}
+
 SIGNATURES = {
-    "install": "provider, *, contract, limits",
-    "configure": "service_name, *, traces, contract, limits",
+    "install": "provider, *, contract, limits, metrics",
+    "configure": "service_name, *, traces, contract, limits, metrics",
     "case": "case_id, *, evidence_ids, relevant_doc_ids, relevant_any_of, contract, tracer_provider",
     "step_error": "error, *, step_id, attempt, failure_class, locale",
     "classify": "facts",
@@ -125,6 +144,11 @@ SIGNATURES = {
     "Contract": "*, answer, cited_ids, typology, evidence_ids, relevant_doc_ids, relevant_any_of, agents, strict, "
     "recovered, failure_marks, control_flow, document_ids, frameworks",
 }
+
+
+def test_the_metrics():
+    """Alerts and dashboards are written with these."""
+    assert {metric.name: " ".join(metric.attributes) for metric in METRICS} == METRIC_NAMES
 
 
 def test_the_names_at_the_root():

@@ -15,11 +15,13 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
 from otel_aml.errors import ConfigurationError
 from otel_aml.live.case import remember
+from otel_aml.live.metrics import check, publish
 from otel_aml.live.processor import FailureSpanProcessor
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from opentelemetry.metrics import MeterProvider
     from opentelemetry.sdk.trace.export import SpanExporter
 
     from otel_aml.conventions import Contract
@@ -34,6 +36,7 @@ def install(
     *,
     contract: Contract | None = None,
     limits: Limits | None = None,
+    metrics: MeterProvider | bool = False,
 ) -> FailureSpanProcessor:
     """Attach the processor to a tracer provider, once: again on the same provider only the contract can change.
 
@@ -41,13 +44,16 @@ def install(
         provider: A tracer provider of the SDK, or one that wraps it; by default the global one.
         contract: What the app declares of its answers. Given again, it replaces the one before.
         limits: What is held at most.
+        metrics: Export its counts as metrics: True through the global meter provider (it may be set later), or a meter
+            provider. Once switched on they stay on.
 
     Returns:
         The processor; its `stats()` counts what it did.
 
     Raises:
-        ConfigurationError: There is no provider yet to which a processor can be added.
+        ConfigurationError: There is no provider yet to which a processor can be added, or `metrics` is none.
     """
+    check(metrics)
     provider = trace.get_tracer_provider() if provider is None else provider
     if not hasattr(provider, "add_span_processor"):
         raise ConfigurationError(
@@ -58,11 +64,13 @@ def install(
         processor = _INSTALLED.get(provider)
         if processor is not None:
             processor.declare(contract)
-            return processor
-        processor = FailureSpanProcessor(contract=contract, limits=limits)
-        _add(provider, processor)
-        _INSTALLED[provider] = processor
-    remember(provider)
+        else:
+            processor = FailureSpanProcessor(contract=contract, limits=limits)
+            _add(provider, processor)
+            _INSTALLED[provider] = processor
+            remember(provider)
+    if metrics:
+        publish(processor, metrics)
     return processor
 
 
@@ -85,6 +93,7 @@ def configure(
     traces: str | Path | None = None,
     contract: Contract | None = None,
     limits: Limits | None = None,
+    metrics: MeterProvider | bool = False,
 ) -> FailureSpanProcessor:
     """Set tracing up where there is none yet: a global provider, an exporter and the processor.
 
@@ -95,6 +104,7 @@ def configure(
             `OTEL_EXPORTER_OTLP_PROTOCOL` says so).
         contract: What the app declares of its answers.
         limits: What is held at most.
+        metrics: As of `install()`.
 
     Returns:
         The processor, as `install()` does. Calling it again changes nothing.
@@ -105,7 +115,7 @@ def configure(
     current = trace.get_tracer_provider()
     if isinstance(current, TracerProvider):
         if current in _INSTALLED:
-            return install(current, contract=contract)
+            return install(current, contract=contract, metrics=metrics)
         raise ConfigurationError(
             "a tracer provider is set already; call otel_aml.install() to add the processor to it, "
             "and leave otel_aml.configure() out"
@@ -114,7 +124,7 @@ def configure(
     provider = TracerProvider(resource=Resource.create({"service.name": service_name}))
     provider.add_span_processor(BatchSpanProcessor(exporter))
     trace.set_tracer_provider(provider)
-    return install(provider, contract=contract, limits=limits)
+    return install(provider, contract=contract, limits=limits, metrics=metrics)
 
 
 def _file_exporter(path: str) -> SpanExporter:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import ReadableSpan, Span
 
     from otel_aml.core.facts import Facts
+    from otel_aml.live.tally import Tally
 
 _NO_CONTRACT: Final = Contract()
 _CALLING_OUT: Final[ContextVar[bool]] = ContextVar("otel_aml_calling_out", default=False)
@@ -59,6 +60,7 @@ class FailureSpanProcessor(SpanProcessor):
         self._spans_late = 0
         self._unstamped = 0
         self._is_shut = False
+        self.tally: Tally | None = None
         self._glances = not self._reading_contract.failure_marks
         self._writes_on_ending = end_hook.on_ending_writes()
         _drop_inherited_after_fork(self._registry)
@@ -119,7 +121,14 @@ class FailureSpanProcessor(SpanProcessor):
             `runs_dropped` (by reason) and `runs_open`, of which the first is always the sum of the others;
             `unstamped` (runs whose root had no room for an attribute); `faults` of our own.
         """
-        started, classified, dropped, still_open = self._registry.counts()
+        return self._counted(self._registry.counts())
+
+    def glimpse(self) -> Mapping[str, Any]:
+        """Give `stats()` without waiting for anything; its numbers may then be of slightly different moments."""
+        return self._counted(self._registry.glimpse())
+
+    def _counted(self, counts: tuple[int, int, dict[str, int], int]) -> Mapping[str, Any]:
+        started, classified, dropped, still_open = counts
         return {
             "spans_seen": self._spans_seen,
             "spans_late": self._spans_late,
@@ -243,7 +252,8 @@ class FailureSpanProcessor(SpanProcessor):
             return
         if run.is_troubled or root.step.incident is not None or _needs_all(readings, root):
             readings = [conventions.read(unfold(each), self._reading_contract) for each in run.sketches] + readings
-        verdict = stamp.verdict_on(self._facts(run, readings))
+        facts = self._facts(run, readings)
+        verdict = stamp.verdict_on(facts)
         if not self._registry.classify(run):
             return
         written = stamp.fitting(verdict, present, _room(span))
@@ -251,6 +261,8 @@ class FailureSpanProcessor(SpanProcessor):
             span.set_attributes(written)
         else:
             self._unstamped += 1
+        if self.tally is not None:
+            self.tally.add(verdict, facts)
 
     def _facts(self, run: Run, readings: Sequence[Reading]) -> Facts:
         handle = handle_of(run.root_id)
