@@ -24,7 +24,7 @@ from otel_aml.conventions.kinds import is_model_too
 from otel_aml.conventions.kinds import kind as kind_of
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES, OUTPUT_TOOLS, Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading, Turn
-from otel_aml.conventions.roots import RunSpans, is_case, runs, says_agent
+from otel_aml.conventions.roots import RunSpans, is_case, is_framework, runs, says_agent
 from otel_aml.core.steps import About, Incident, Kind, Sort, Step
 from otel_aml.spans import attributes as names
 
@@ -138,6 +138,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
         documents=_documents(span, contract) if kind is Kind.RETRIEVER else None,
         output=_output(span, turn) if kind is not Kind.TOOL and kind is not Kind.RETRIEVER else None,
         opens_case=is_case(span.scope),
+        of_framework=is_framework(span.scope, contract.frameworks),
         unanswered=_is_unanswered(span, kind, arguments, result) and ended == incidents.WELL,
         offered=offered,
         answer_due=kind is Kind.AGENT and pydantic_ai.owes_answer(attributes),

@@ -92,8 +92,10 @@ class _Folder:
         told: Declared,
         last_call_at: int,
     ) -> None:
-        self.readings = sorted(readings, key=lambda r: (r.step.ended_at, r.step.started_at, r.step.span_id))
         self.root_id = root_id
+        self.entries = _entries(readings, root_id)
+        readings = [_as_agent(reading) if reading.step.span_id in self.entries else reading for reading in readings]
+        self.readings = sorted(readings, key=lambda r: (r.step.ended_at, r.step.started_at, r.step.span_id))
         self.last_call_at = last_call_at
         self.contract = contract or UNDECLARED
         self.is_contracted = contract is not None
@@ -162,11 +164,8 @@ class _Folder:
 
     def _resolved(self, *, has_answer: bool, is_valid: bool | None) -> Resolved:
         steps = [self._with_called_name(self._with_unknown_name(reading.step)) for reading in self.readings]
-        root = self.by_id.get(self.root_id)
-        is_accepted = is_valid is not False and (
-            has_answer or (root is not None and root.step.went_well and not self._owes_answer())
-        )
-        resolved = resolve(steps, self.root_id, answer_accepted=is_accepted)
+        is_accepted = is_valid is not False and (has_answer or (self._went_well() and not self._owes_answer()))
+        resolved = resolve(steps, self.root_id, entries=self.entries, answer_accepted=is_accepted)
         if self.contract.recovered == "failure":
             return replace(
                 resolved,
@@ -174,6 +173,12 @@ class _Folder:
                 recovered_calls=(),
             )
         return resolved
+
+    def _went_well(self) -> bool:
+        """Whether the root ended well, and below a case the agent that ended last: the case's own end says little."""
+        root = self.by_id.get(self.root_id)
+        last = next((r for r in reversed(self.readings) if r.step.span_id in self.entries), root)
+        return root is not None and last is not None and root.step.went_well and last.step.went_well
 
     def _with_unknown_name(self, step: Step) -> Step:
         """Take the error of a tool that no model was offered for what it is: a call of an unknown tool."""
@@ -304,20 +309,20 @@ class _Folder:
         return root is not None and _says_none(self._given(root))
 
     def _was_left_hanging(self) -> bool:
-        """Whether the run ended with a call at work.
+        """Whether the run ended with a call at work: something cut it, though no span says what.
 
         The call has no result, nothing began after it, and the run ended sooner after it than it had lasted: one that
         only asked for a person's consent returns at once.
         """
         calls = [reading for reading in self.readings if reading.step.kind in CALLS]
-        root = self.by_id.get(self.root_id)
-        if root is None or not calls or not any(r.step.kind is Kind.AGENT for r in self.readings):
+        tops = [self.by_id[span_id] for span_id in self.entries or {self.root_id} if span_id in self.by_id]
+        if not tops or not calls or not any(r.step.kind is Kind.AGENT for r in self.readings):
             return False
         last = max(calls, key=lambda reading: (reading.step.started_at, reading.step.span_id))
         if last.step.started_at < self.last_call_at:
             return False
         lasted = last.step.ended_at - last.step.started_at
-        return last.unanswered and root.step.ended_at - last.step.ended_at < lasted
+        return last.unanswered and max(top.step.ended_at for top in tops) - last.step.ended_at < lasted
 
     def _ending(self, resolved: Resolved, *, has_answer: bool) -> Ending:
         if resolved.cancelled or (resolved.abandoned and not has_answer):
@@ -325,8 +330,35 @@ class _Folder:
         is_paused = resolved.paused or self.declared.paused
         if resolved.broken_at:
             return Ending.BROKEN
-        is_missing = self._owes_answer() or self._gave_nothing() or self._was_left_hanging()
-        return Ending.BROKEN if is_missing and not has_answer and not is_paused else Ending.ANSWERED
+        if has_answer or is_paused:
+            return Ending.ANSWERED
+        if self._was_left_hanging():
+            return Ending.CANCELLED
+        return Ending.BROKEN if self._owes_answer() or self._gave_nothing() else Ending.ANSWERED
+
+
+def _entries(readings: Iterable[Reading], root_id: str) -> frozenset[str]:
+    """Find the agents that the app called below a case: the outermost spans of frameworks there, and of agents."""
+    by_id = {reading.step.span_id: reading for reading in readings}
+    if root_id not in by_id or not by_id[root_id].opens_case:
+        return frozenset()
+    found: set[str] = set()
+    inside: set[str] = set()
+    for step in parents_first(reading.step for reading in by_id.values()):
+        is_lost = step.parent_id not in by_id and step.span_id != root_id
+        if step.parent_id in inside or (is_lost and step.kind is not Kind.AGENT):
+            inside.add(step.span_id)  # of a parent that never ended nobody knows what it was
+        elif step.kind is Kind.AGENT or (step.kind is Kind.STEP and by_id[step.span_id].of_framework):
+            inside.add(step.span_id)
+            found.add(step.span_id)
+    return frozenset(found)
+
+
+def _as_agent(reading: Reading) -> Reading:
+    """Take the outermost span of a framework for what it is, whatever it calls itself."""
+    if reading.step.kind is Kind.AGENT:
+        return reading
+    return replace(reading, step=replace(reading.step, kind=Kind.AGENT))
 
 
 def _says_none(answer: Any) -> bool:

@@ -23,9 +23,11 @@ def kind(attributes: Mapping[str, Any]) -> Kind | None:
 
 def is_deferred(attributes: Mapping[str, Any]) -> bool:
     """Whether a call, or the whole run, waits for a person."""
-    if names.PYDANTIC_AI_DEFERRAL in attributes:
-        return True
-    final = attributes.get(names.PYDANTIC_AI_FINAL)
+    return names.PYDANTIC_AI_DEFERRAL in attributes or _asks_for_consent(attributes.get(names.PYDANTIC_AI_FINAL))
+
+
+def _asks_for_consent(final: Any) -> bool:
+    """Whether a final result is no answer, but the list of calls that a person must allow."""
     if not isinstance(final, str) or '"approvals"' not in final[: values.SCANNED_BYTES]:
         return False
     found = values.parsed(final, limit=values.ANSWER_BYTES)
@@ -44,5 +46,7 @@ def owes_answer(attributes: Mapping[str, Any]) -> bool:
 
 
 def final_text(recorded: Any) -> Any:
-    """Read the final result as recorded."""
+    """Read the final result as recorded; None where the run stopped for a person, and gave none."""
+    if _asks_for_consent(recorded):
+        return None
     return values.text(recorded) if isinstance(recorded, str) else recorded

@@ -105,6 +105,7 @@ class Reading:
         documents: Ids of what a retrieval returned; None where it is no retrieval or its ids are not recorded.
         output: What a model or an agent gave; None where nothing was recorded.
         opens_case: It is a span that `case()` opened, which is always a run.
+        of_framework: It is a span of an agent framework, by its scope.
         unanswered: A call of a tool whose arguments were recorded, but neither a result nor an error.
         offered: The tools that a model was offered; None where that is not recorded.
         answer_due: An agent of an instrumentation that records answers: without one the run ended without an answer.
@@ -117,6 +118,7 @@ class Reading:
     documents: frozenset[str] | None = None
     output: Output | None = None
     opens_case: bool = False
+    of_framework: bool = False
     unanswered: bool = False
     offered: frozenset[str] | None = None
     answer_due: bool = False

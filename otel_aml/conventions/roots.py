@@ -36,9 +36,14 @@ def carries_verdict(attributes: Mapping[str, Any]) -> bool:
     return values.text(attributes.get(names.CLASS)) in _CLASSES
 
 
+def is_framework(scope: str, frameworks: Iterable[str] = ()) -> bool:
+    """Whether a scope is one of an agent framework, or one that the app says is."""
+    return scope in _FRAMEWORKS or scope in frameworks
+
+
 def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[str] = ()) -> bool:
     """Whether a span is of an agent framework, by its scope or by what its attributes say."""
-    if scope in _FRAMEWORKS or scope in frameworks:
+    if is_framework(scope, frameworks):
         return True
     if _SAYING.isdisjoint(attributes):
         return False
@@ -63,7 +68,8 @@ def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[R
     """Part the distinct spans of one trace into runs, by the rule that fixes the run root when a span starts.
 
     A span that already carries a verdict is a root. Spans whose parent was never exported make one incomplete run
-    together, unless their parent lies in another process or they are an agent's own root.
+    together, unless their parent lies in another process or they are an agent's own root; those that began within the
+    time of a case are a part of its run, which is incomplete.
 
     Args:
         spans: The distinct spans of one trace, in any order.
@@ -76,14 +82,18 @@ def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[R
     extra = frozenset(frameworks)
     root_of: dict[str, str] = {}
     settled: set[str] = set()
+    cut_off: set[str] = set()
     lost = _lost_root(spans, by_id)
+    cases = tuple(span for span in spans if is_case(span.scope))
     for span in parents_first(spans):
         inherited = root_of.get(span.parent_id or "")
         starts_run = is_case(span.scope) or carries_verdict(span.attributes)
         if not starts_run and inherited is None and lost is not None and _is_lost(span, by_id):
-            root_of[span.span_id] = lost
+            root_of[span.span_id] = root_id = _case_around(span, cases) or lost
             if says_agent(span.scope, span.attributes, extra):
-                settled.add(lost)
+                settled.add(root_id)
+            if root_id != lost:
+                cut_off.add(root_id)
             continue
         is_agent = starts_run or says_agent(span.scope, span.attributes, extra)
         if starts_run or inherited is None or (is_agent and inherited not in settled):
@@ -96,9 +106,23 @@ def runs(spans: Sequence[SpanRecord], frameworks: Iterable[str] = ()) -> tuple[R
     for span in spans:
         members.setdefault(root_of[span.span_id], []).append(span)
     return tuple(
-        RunSpans(root_id, tuple(mine), incomplete=root_id not in by_id or by_id[root_id].ended_at is None)
+        RunSpans(
+            root_id,
+            tuple(mine),
+            incomplete=root_id in cut_off or root_id not in by_id or by_id[root_id].ended_at is None,
+        )
         for root_id, mine in sorted(members.items())
     )
+
+
+def _case_around(lost: SpanRecord, cases: Iterable[SpanRecord]) -> str | None:
+    """Find the one case of the trace in whose time a span began; what hangs between them never ended."""
+    around = [
+        case.span_id
+        for case in cases
+        if case.started_at <= lost.started_at and (case.ended_at is None or lost.started_at <= case.ended_at)
+    ]
+    return around[0] if len(around) == 1 else None
 
 
 def _is_lost(span: SpanRecord, by_id: Mapping[str, SpanRecord]) -> bool:

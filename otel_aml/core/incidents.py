@@ -49,19 +49,27 @@ NOTHING: Final = Resolved()
 PAUSED: Final = Resolved(paused=True)
 
 
-def resolve(steps: Iterable[Step], root_id: str, *, answer_accepted: bool = False) -> Resolved:
+def resolve(
+    steps: Iterable[Step],
+    root_id: str,
+    *,
+    entries: frozenset[str] = frozenset(),
+    answer_accepted: bool = False,
+) -> Resolved:
     """Weigh the incidents of one run.
 
     Args:
         steps: All steps of the run, its root among them (unless it never ended), in any order.
         root_id: The span id of the run root.
+        entries: The span ids of the agents that the app itself called, where the root is not one but the app's own:
+            what ends them ends the run.
         answer_accepted: The run's final answer is there and fits its schema, or no schema was declared.
     """
     steps = tuple(steps)
     paused = any(step.paused for step in steps)
     if not any(step.incident for step in steps):
         return PAUSED if paused else NOTHING
-    return replace(_Run(steps, root_id).resolve(answer_accepted=answer_accepted), paused=paused)
+    return replace(_Run(steps, root_id, entries).resolve(answer_accepted=answer_accepted), paused=paused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +81,7 @@ class _Above:
         step_id: The step's name in the app, by the closest that has one.
         troubled: The closest that ended in an incident, and could repeat the one below.
         in_call: One of them is a call.
-        is_called: A tool, or an agent below the root, called for it.
+        is_called: A tool, or an agent that is itself below another, called for it.
         model_went_well: One of them is a model call that ended well: it fell back to another model.
     """
 
@@ -84,14 +92,14 @@ class _Above:
     is_called: bool = False
     model_went_well: bool = False
 
-    def handed_down_by(self, step: Step, *, is_root: bool) -> _Above:
+    def handed_down_by(self, step: Step, *, is_top: bool) -> _Above:
         fell_back = step.kind is Kind.MODEL and step.went_well
         return _Above(
             depth=self.depth + 1,
             step_id=step.step_id or self.step_id,
             troubled=step if step.incident is not None else None if fell_back else self.troubled,
             in_call=self.in_call or step.kind in CALLS,
-            is_called=self.is_called or step.kind is Kind.TOOL or (step.kind is Kind.AGENT and not is_root),
+            is_called=self.is_called or step.kind is Kind.TOOL or (step.kind is Kind.AGENT and not is_top),
             model_went_well=self.model_went_well or fell_back,
         )
 
@@ -102,15 +110,16 @@ _TOP: Final = _Above()
 class _Run:
     """The steps of one run, ordered and indexed."""
 
-    def __init__(self, steps: tuple[Step, ...], root_id: str) -> None:
+    def __init__(self, steps: tuple[Step, ...], root_id: str, entries: frozenset[str]) -> None:
         self.root_id = root_id
+        tops = {root_id, *entries}
         self.above: dict[str, _Above] = {}
         self.with_models: set[str | None] = set()
         downwards = parents_first(steps)
         handed_down: dict[str | None, _Above] = {}
         for step in downwards:
             above = self.above[step.span_id] = handed_down.get(step.parent_id, _TOP)
-            handed_down[step.span_id] = above.handed_down_by(step, is_root=step.span_id == root_id)
+            handed_down[step.span_id] = above.handed_down_by(step, is_top=step.span_id in tops)
         for step in reversed(downwards):
             if step.kind is Kind.MODEL or step.span_id in self.with_models:
                 self.with_models.add(step.parent_id)

@@ -181,6 +181,10 @@ class FailureSpanProcessor(SpanProcessor):
         else:
             started = Started(said, in_flight)
         self._registry.join(run, id_of(span), started)
+        if run.in_case and len(run.agents) < self._registry.limits.steps and self._says_agent(span):
+            run.agents.add(id_of(span))
+            if span.parent is not None and span.parent.span_id not in run.agents:
+                run.entries.add(id_of(span))
 
     def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
         """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
@@ -190,7 +194,8 @@ class FailureSpanProcessor(SpanProcessor):
             if started.said is not None and names.GEN_AI_OPERATION not in attributes:
                 attributes[names.GEN_AI_OPERATION] = started.said
             in_flight = _in_flight(started)
-            if span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight and self._glances:
+            is_plain = span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight
+            if is_plain and self._glances and span_id not in run.entries:
                 worth = glance(attributes)
                 if worth is not Glance.MATTERS:
                     self._pass_over(run, span, span_id, attributes, worth)

@@ -62,12 +62,16 @@ class Run:
         root_id: Span id of its root.
         is_settled: It is known to be one of an agent; a nested agent is then a part of it.
         in_case: `case()` opened it.
+        agents: Within a case, the spans of agents and their frameworks.
+        entries: The outermost of them.
         seen_at: When it was opened, or last found in use, by the registry's clock.
     """
 
     __slots__ = (
+        "agents",
         "at_start",
         "ended",
+        "entries",
         "in_case",
         "is_closed",
         "is_settled",
@@ -92,6 +96,8 @@ class Run:
         self.seen_at = self.last_call_at = 0
         self.at_start = Started()
         self.open: dict[int, Started] = {}
+        self.agents: set[int] = set()
+        self.entries: set[int] = set()
         self.ended: list[int] = []
         self.readings: list[Reading] = []
         self.sketches: list[Sketch] = []

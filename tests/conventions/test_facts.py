@@ -356,3 +356,55 @@ def test_a_deep_run_is_safe_and_fast():
     began = time.perf_counter()
     assert facts(readings, "r").answer_span_id == "s0"
     assert time.perf_counter() - began < 10
+
+
+GRAPH = "openinference.instrumentation.langchain"
+CHAIN = {names.OPENINFERENCE_KIND: "CHAIN"}
+CUT = {names.ERROR_TYPE: "asyncio.CancelledError"}
+
+
+def in_case(*spans, **more):
+    """Fold spans below a case that ended well."""
+    return of(span("r", scope=names.OUR_SCOPE, ended_at=100), *spans, **more)
+
+
+def test_the_outermost_span_of_a_framework_is_the_case_s_agent():
+    """A graph's root calls itself a chain, and alone holds the structured answer."""
+    known = in_case(
+        span("web", "r", ended_at=90),
+        span("g", "web", answered(draft("a", "T-1"), CHAIN), scope=GRAPH, ended_at=80),
+        span("n", "g", answered(draft("b"), CHAIN), scope=GRAPH, ended_at=70),
+    )
+    assert (known.typology, known.cited_ids, known.answer_span_id) == ("a", frozenset({"t-1"}), "g")
+
+
+@pytest.mark.parametrize(
+    ("attributes", "more", "ending"),
+    [
+        (CHAIN, {}, Ending.ANSWERED),
+        ({**CHAIN, **CUT}, {"error": ""}, Ending.CANCELLED),
+        (CHAIN, {"error": "recursion limit"}, Ending.BROKEN),
+    ],
+)
+def test_how_it_ends_is_how_the_run_ends(attributes, more, ending):
+    """The app looked after it, so that the case itself ended well."""
+    assert in_case(span("g", "r", attributes, scope=GRAPH, **more)).ending is ending
+
+
+def test_an_answer_counts_as_accepted_only_where_the_agent_ended_well():
+    """Else a refused answer would count as repaired by nothing."""
+    refused = span("m", "g", CHAT, exception=("langchain.OutputParserException", "no"), error="no", ended_at=5)
+    assert in_case(span("g", "r", CHAIN, scope=GRAPH, error="gave up"), refused).broken_outputs
+    assert in_case(span("g", "r", CHAIN, scope=GRAPH), refused).recovered_outputs
+
+
+def test_below_a_span_that_never_ended_nothing_is_the_case_s_agent():
+    """Nobody knows what it was; a step of it is no answer."""
+    assert in_case(span("s", "never", answered(draft("a"), CHAIN), scope=GRAPH)).typology is None
+
+
+def test_a_list_of_calls_that_wait_for_a_person_is_no_answer():
+    """pydantic-ai gives it as the final result."""
+    waiting = {**AGENT, names.PYDANTIC_AI_FINAL: '{"calls": [], "approvals": [{"tool": "x"}], "metadata": {}}'}
+    known = of(span("r", attributes=waiting), contract=Contract(answer=dict[str, int]))
+    assert (known.answer_valid, known.paused) == (None, True)

@@ -1,4 +1,4 @@
-"""A run that ended with a call at work gave no answer, though no span says what cut it."""
+"""A run that ended with a call at work was cut, though no span says by what."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def tool(started_at, ended_at, attributes=TOOL, **more):
 
 
 RUNS = [
-    pytest.param([tool(10, 100)], Ending.BROKEN, id="it ended with the call"),
-    pytest.param([tool(10, 120)], Ending.BROKEN, id="and the call ended later"),
-    pytest.param([tool(10, 90)], Ending.BROKEN, id="or a little earlier"),
+    pytest.param([tool(10, 100)], Ending.CANCELLED, id="it ended with the call"),
+    pytest.param([tool(10, 120)], Ending.CANCELLED, id="and the call ended later"),
+    pytest.param([tool(10, 90)], Ending.CANCELLED, id="or a little earlier"),
     pytest.param([tool(10, 20)], Ending.ANSWERED, id="the call returned at once: it asks for consent"),
     pytest.param([tool(10, 100, ANSWERED)], Ending.ANSWERED, id="the call has a result"),
     pytest.param([tool(10, 100, {**TOOL, names.OPENINFERENCE_INPUT: None})], Ending.ANSWERED, id="content is off"),
@@ -40,10 +40,18 @@ RUNS = [
 
 
 @pytest.mark.parametrize(("below", "ending"), RUNS)
-def test_a_run_that_ended_with_a_call_at_work_is_broken(below, ending):
+def test_a_run_that_ended_with_a_call_at_work_was_cut(below, ending):
     """The call has no result, and the run ended sooner after it than it had lasted."""
     root = span("r", attributes=AGENT, ended_at=100, scope=SCOPE)
     assert facts([read(each) for each in (root, *below)], "r").ending is ending
+
+
+@pytest.mark.parametrize(("agent_ended_at", "ending"), [(100, Ending.CANCELLED), (900, Ending.ANSWERED)])
+def test_within_a_case_it_is_the_agent_that_ended_with_the_call(agent_ended_at, ending):
+    """The app may do other things before it closes the case."""
+    case = span("c", ended_at=1_000, scope=names.OUR_SCOPE)
+    agent = span("r", "c", AGENT, ended_at=agent_ended_at, scope=SCOPE)
+    assert facts([read(each) for each in (case, agent, tool(10, 99))], "c").ending is ending
 
 
 def test_a_lone_call_of_a_tool_is_no_run_that_owes_an_answer():

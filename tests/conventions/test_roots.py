@@ -17,6 +17,20 @@ FRAMEWORK = "pydantic-ai"
 CASE = "otel_aml"
 
 
+def test_what_began_in_the_time_of_a_case_is_part_of_it():
+    """The agent in between never ended: its spans name a parent that is in no file."""
+    case = span("c", scope=CASE, started_at=0, ended_at=100)
+    lost = span("l", "never", CHAT, started_at=10, ended_at=20)
+    (run,) = runs([case, lost])
+    assert (run.root_id, run.incomplete, len(run.spans)) == ("c", True, 2)
+    assert parted([case, span("l", "never", CHAT, started_at=101)]) == {"c": "c", "never": "l"}
+    other = span("d", scope=CASE, started_at=5, ended_at=50)
+    assert parted([case, other, lost]) == {"c": "c", "d": "d", "never": "l"}, "nobody knows which"
+    assert parted([span("c", scope=CASE, started_at=0, ended_at=None), lost]) == {"c": "cl"}
+    framework = span("l", "never", scope=FRAMEWORK, started_at=10, ended_at=20)
+    assert parted([case, framework, span("m", "l", AGENT, started_at=11)]) == {"c": "clm"}
+
+
 def parted(spans, **more):
     """Part spans into runs: `{root: its spans}`."""
     return {run.root_id: "".join(sorted(each.span_id for each in run.spans)) for run in runs(spans, **more)}

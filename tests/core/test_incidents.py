@@ -867,6 +867,32 @@ def test_without_a_word_no_answer_was_accepted():
     assert resolve([root(), step("a", 1, 2, incident=CANCELLED)], ROOT).cancelled
 
 
+ENTRIES = [
+    pytest.param([step("a", 1, 9, Kind.AGENT, CANCELLED)], True, "", id="what cut the agent that the app called"),
+    pytest.param([step("a", 1, 9, Kind.AGENT, BAD)], False, "a", id="or ended it in an error"),
+    pytest.param(
+        [step("a", 1, 9, Kind.AGENT), step("b", 2, 8, Kind.AGENT, BAD, parent="a")],
+        False,
+        "b",
+        id="or ended the agent below it, which no tool called",
+    ),
+    pytest.param(
+        [step("a", 1, 9, Kind.AGENT), step("t", 2, 8, parent="a"), step("b", 3, 7, Kind.AGENT, BAD, parent="t")],
+        False,
+        "",
+        id="but not an agent that a tool called",
+    ),
+]
+
+
+@pytest.mark.parametrize(("below", "is_cancelled", "broken_at"), ENTRIES)
+def test_what_ends_an_agent_that_the_app_called_ends_the_run(below, is_cancelled, broken_at):
+    """The root is the app's own, and ends well whatever became of the agent."""
+    resolved = resolve([root(kind=Kind.STEP), *below], ROOT, entries=frozenset({"a"}), answer_accepted=True)
+    assert resolved.cancelled is is_cancelled
+    assert (resolved.broken_at.span_id if resolved.broken_at else "") == broken_at
+
+
 def test_a_rejected_call_is_never_retriable():
     """The same arguments are rejected again."""
     steps = [root(), step("a", 1, 2, incident=rejected(retriable=True, subject="loader"))]

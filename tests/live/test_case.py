@@ -185,3 +185,15 @@ def test_without_anything_installed_one_warning_says_so(monkeypatch, caplog):
             pass
     assert [record.getMessage() for record in caplog.records].count(caplog.records[0].getMessage()) == 1
     assert "otel_aml.install()" in caplog.text
+
+
+def test_the_answer_of_a_graph_is_read_though_it_calls_itself_a_chain(banked):
+    """Its outermost span is the agent that the case called; what it calls itself, only a replay would ask."""
+    graph = banked.provider.get_tracer("openinference.instrumentation.langchain")
+    answer = json.dumps({**GOOD, "cited_tx_ids": ["TXN-9"]})
+    with opened(banked), graph.start_as_current_span("graph") as outer:
+        with graph.start_as_current_span("node") as inner:
+            call(banked.tracer)
+            inner.set_attributes({"openinference.span.kind": "CHAIN", "output.value": json.dumps(GOOD)})
+        outer.set_attributes({"openinference.span.kind": "CHAIN", "output.value": answer})
+    assert banked.verdict()["failure.class"] == "hallucination"
