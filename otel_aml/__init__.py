@@ -21,7 +21,8 @@ from otel_aml.errors import OtelAmlError
 from otel_aml.live.case import case
 from otel_aml.live.install import configure, install
 from otel_aml.live.processor import FailureSpanProcessor
-from otel_aml.live.steps import step_error
+from otel_aml.recover.classifying import classify_error
+from otel_aml.recover.steps import step_error
 
 __all__ = [
     "RECOVERY_MAP",
@@ -43,6 +44,7 @@ __all__ = [
     "backoff_ms",
     "case",
     "classify",
+    "classify_error",
     "configure",
     "install",
     "plan_recovery",

@@ -88,7 +88,7 @@ def _noted(span: SpanRecord) -> Incident | None:
     if failure_class not in (FailureClass.TOOL_FAILURE, FailureClass.FORMAT_VIOLATION):
         return None
     is_tool = failure_class == FailureClass.TOOL_FAILURE
-    error_type = _word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
+    error_type = word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
     return Incident(
         sort=Sort.FAILED if is_tool else Sort.REJECTED,
         about=None if is_tool else About.ARGUMENTS,
@@ -207,6 +207,8 @@ def _without_type(message: str, type_: str) -> str:
 def _rejected(kind: Kind, type_: str, message: str) -> About | None:
     """Say what of the model's output an exception refuses, if that is what it does."""
     short = type_.rpartition(".")[2]
+    if type_ in marks.TOOLS_OWN_JSON:
+        return None
     if short in marks.REJECTED_ANSWER:
         return About.ANSWER
     if short in marks.ARGUMENT_ERRORS:
@@ -258,7 +260,7 @@ def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
     """
     short = type_.rpartition(".")[2]
     of_provider = short in marks.PROVIDER_ERRORS
-    known = marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
+    known = marks.QUALIFIED_ERRORS.get(type_) or marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
     if known:
         return known, of_provider
     provider = marks.PROVIDER_STATUS.match(message)
@@ -334,7 +336,7 @@ def _from_words(
     for mark in failure_marks:
         how = mark(result[: values.SCANNED_BYTES])
         if how:
-            return Incident(sort=Sort.FAILED, error_type=_word(how), message=result[:_MESSAGE])
+            return Incident(sort=Sort.FAILED, error_type=word(how), message=result[:_MESSAGE])
     said = marks.sentence_in(marks.RESULTS, result[:_MESSAGE], scope)
     if said is None:
         return None
@@ -396,7 +398,7 @@ def _error_words(envelope: Mapping[str, Any]) -> str:
 
 def technical_detail(type_: str, stack: str) -> str:
     """Say for operators which exception it was and where, innermost frame first; never its message."""
-    name = _word(type_) if type_ else ""
+    name = word(type_) if type_ else ""
     frames = [
         f"{'/'.join(frame['file'].replace(chr(92), '/').split('/')[-2:])}:{frame['line']} in {frame['where']}"
         for frame in _frames(stack)
@@ -423,9 +425,9 @@ def _frames(stack: str) -> Iterator[re.Match[str]]:
 
 
 def _short(type_: str) -> str:
-    return _word(type_.rpartition(".")[2]) if type_ else "error"
+    return word(type_.rpartition(".")[2]) if type_ else "error"
 
 
-def _word(name: str) -> str:
+def word(name: str) -> str:
     """Keep a name that looks like one; anything else could be content and becomes `error`."""
     return name if _NAME.match(name) else "error"

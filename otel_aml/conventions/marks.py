@@ -328,6 +328,9 @@ PROVIDER_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "ModelHTTPError": "",  # pydantic-ai 2.68.0
         "ModelAPIError": "",  # pydantic-ai 2.68.0
         "AgentGenerationError": "",  # smolagents 1.26.0
+        "OverloadedError": "unavailable",  # anthropic 2.14.0
+        "ContractSpendLimitReachedError": "quota_exhausted",  # anthropic 2.14.0: no wait of ours makes it pass
+        "EnforcedSpendLimitReachedError": "quota_exhausted",
         "ResourceExhausted": "rate_limited",  # google-api-core
         "_ResourceExhaustedError": "rate_limited",  # google-adk 2.13.0
         "TooManyRequests": "rate_limited",
@@ -345,25 +348,84 @@ ERROR_TYPES: Final[Mapping[str, str]] = MappingProxyType(
         "WriteTimeout": "timeout",
         "PoolTimeout": "timeout",
         "DeadlineExceeded": "timeout",
+        "TimeoutExpired": "timeout",  # subprocess
+        "ConnectTimeoutError": "timeout",  # urllib3, botocore
+        "ReadTimeoutError": "timeout",
+        "ServerTimeoutError": "timeout",  # aiohttp
+        "ConnectionTimeout": "timeout",  # psycopg 3.3.9
         "ConnectionError": "unavailable",
         "ConnectionResetError": "unavailable",
         "ConnectionRefusedError": "unavailable",
         "ConnectionAbortedError": "unavailable",
         "BrokenPipeError": "unavailable",
         "ConnectError": "unavailable",
+        "NetworkError": "unavailable",  # httpx 0.28.1
         "ReadError": "unavailable",
+        "WriteError": "unavailable",
+        "CloseError": "unavailable",
+        "ProxyError": "unavailable",
         "RemoteProtocolError": "unavailable",
+        "RemoteDisconnected": "unavailable",  # http.client
+        "IncompleteRead": "unavailable",
+        "IncompleteReadError": "unavailable",  # asyncio
+        "ChunkedEncodingError": "unavailable",  # requests 2.34.2
+        "ServerDisconnectedError": "unavailable",  # aiohttp
+        "ClientConnectorError": "unavailable",
+        "EndpointConnectionError": "unavailable",  # botocore
+        "BusyLoadingError": "unavailable",  # redis 8.1.0
+        "ClusterDownError": "unavailable",
+        "TryAgainError": "unavailable",
         "ServiceUnavailable": "unavailable",
         "DEADLINE_EXCEEDED": "timeout",  # gRPC status codes, the error.type of RPC clients
         "UNAVAILABLE": "unavailable",
+        "ABORTED": "conflict",
         "RESOURCE_EXHAUSTED": "rate_limited",
         "UNAUTHENTICATED": "auth",
         "PERMISSION_DENIED": "auth",
         "PermissionError": "auth",
         "Unauthenticated": "auth",
+        "AuthorizationError": "auth",  # redis 8.1.0
+        "NoPermissionError": "auth",
+        "SSLError": "tls",  # ssl, requests; a certificate does not get better by asking again
+        "SSLCertVerificationError": "tls",
+        "CertificateError": "tls",
     },
 )
 """How an exception of the standard library or a common client failed, by its short name."""
+
+QUALIFIED_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "psycopg.OperationalError": "unavailable",  # 3.3.9; one that has an SQLSTATE is told by that
+        "psycopg2.OperationalError": "unavailable",
+    },
+)
+"""The same by the full qualified name, where another library means something else by the short one."""
+
+TOOLS_OWN_JSON: Final[frozenset[str]] = frozenset({"requests.exceptions.JSONDecodeError"})
+"""What a service answered is no JSON: the service failed, not the model."""
+
+OWN_FAULTS: Final[frozenset[str]] = frozenset({"redis.exceptions.ResponseError", "redis.exceptions.DataError"})
+"""The service is up and refuses what it was asked; by the full qualified name, also of a base class."""
+
+SQL_STATES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "08": "unavailable",
+        "28": "auth",
+        "40": "conflict",
+        "42501": "auth",
+        "53": "unavailable",
+        "55P03": "conflict",
+        "57014": "timeout",
+        "57P01": "unavailable",
+        "57P02": "unavailable",
+        "57P03": "unavailable",
+        "57P05": "unavailable",
+    },
+)
+"""How a statement failed, by its SQLSTATE or the class of it (PostgreSQL 18, appendix A)."""
+
+QUOTA_CODES: Final[frozenset[str]] = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+"""Codes of a 429 that no wait of ours makes pass (OpenAI's API)."""
 
 STATUS_CODES: Final[Mapping[int, str]] = MappingProxyType(
     {
@@ -377,14 +439,15 @@ STATUS_CODES: Final[Mapping[int, str]] = MappingProxyType(
         502: "unavailable",
         503: "unavailable",
         504: "timeout",
+        529: "unavailable",
     },
 )
-"""How a call failed, by its HTTP status (RFC 9110, RFC 6585)."""
+"""How a call failed, by its HTTP status (RFC 9110, RFC 6585; 529 is Anthropic's word for overloaded)."""
 
 PROVIDER_STATUS: Final = re.compile(r"\A(?P<code>[45]\d\d) [A-Z][A-Z_]{3,}\b")
 """How the text of a model provider's error starts that names its status twice: `503 UNAVAILABLE` (google-genai)."""
 
-RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavailable"})
+RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavailable", "conflict"})
 """The ways to fail that may pass by themselves."""
 
 FRAMEWORK_SCOPES: Final[tuple[str, ...]] = (

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.live.case import case
-from otel_aml.live.steps import step_error
+from otel_aml.recover.steps import step_error
 from tests.live.agents import AGENT, TOOL
 
 
