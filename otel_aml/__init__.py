@@ -20,13 +20,16 @@ from otel_aml.core.tree import Verdict, classify
 from otel_aml.errors import OtelAmlError
 from otel_aml.live.case import case
 from otel_aml.live.install import configure, install
+from otel_aml.live.metrics import observe_circuits
 from otel_aml.live.processor import FailureSpanProcessor
+from otel_aml.recover.breaker import CircuitBreaker, states
 from otel_aml.recover.classifying import classify_error
 from otel_aml.recover.steps import step_error
 
 __all__ = [
     "RECOVERY_MAP",
     "Circuit",
+    "CircuitBreaker",
     "CircuitPolicy",
     "CircuitState",
     "Contract",
@@ -52,3 +55,5 @@ __all__ = [
 ]
 
 __version__: Final = "0.1.0"
+
+observe_circuits(states)

@@ -1,5 +1,6 @@
 """The docs tell the truth: their tables are the code's, their examples run, every public name is in them."""
 
+import dataclasses
 import importlib.util
 import json
 import re
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from otel_aml.conventions.values import ANSWER_BYTES, SCANNED_BYTES
+from otel_aml.core.circuit import CircuitPolicy
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
@@ -215,6 +217,23 @@ class TestLive:
         }
         assert f"| {SCANNED_BYTES // 1024} KiB |" in self.PAGE
         assert f"| {ANSWER_BYTES // 1024} KiB |" in self.PAGE
+
+
+class TestCircuit:
+    """docs/circuit.md says what a breaker does."""
+
+    PAGE = (ROOT / "docs" / "circuit.md").read_text(encoding="utf-8")
+
+    def test_its_examples_run(self):
+        """In order, in a fresh process; nothing needs to answer at the address of Redis."""
+        code = in_order("def fetch(case):\n    return []\n", *blocks(self.PAGE, "python"))
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+        assert (done.returncode, done.stderr) == (0, "")
+
+    def test_the_defaults_are_the_codes(self):
+        """All of them."""
+        shown = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", self.PAGE, re.MULTILINE))
+        assert shown == {field.name: str(field.default) for field in dataclasses.fields(CircuitPolicy)}
 
 
 class TestOffline:

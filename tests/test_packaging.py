@@ -14,7 +14,7 @@ import otel_aml
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-NOT_FOR_AGENTS = {"click", "duckdb", "jinja2", "jsonschema", "pandas", "pyarrow", "rich", "typer"}
+NOT_FOR_AGENTS = {"click", "duckdb", "jinja2", "jsonschema", "pandas", "pyarrow", "redis", "rich", "typer"}
 SKIPPED_FOLDERS = {"__pycache__", "_build", "build", "dist", "mutants", "telemetry"}
 OUR_FILES = ("*.py", "*.md", "*.sql", "*.toml", "*.yaml", "*.yml", "*.json", "*.jsonl", "justfile", ".ci/*")
 HOME = re.compile(r"/home/\w|/Users/\w|C:\\\\Users")

@@ -21,6 +21,7 @@ ROOT = Path(__file__).parent.parent
 
 ROOT_NAMES = [
     "Circuit",
+    "CircuitBreaker",
     "CircuitPolicy",
     "CircuitState",
     "Contract",
@@ -143,6 +144,10 @@ SIGNATURES = {
     "plan_recovery": "error, *, circuit, policy, idempotent",
     "backoff_ms": "attempt, policy, *, jitter",
     "RetryPolicy": "*, retries, fixes, base_ms, cap_ms, retry_after_cap_ms",
+    "Circuit": "*, policy, state, at, generation, outcomes, failures_in_a_row, open_for, open_until, probes, successes",
+    "CircuitBreaker": "name, *, policy, store, clock, judge",
+    "CircuitPolicy": "*, window, minimum_calls, failure_ratio, consecutive_failures, open_seconds, open_seconds_max, "
+    "half_open_probes, successes_to_close, probe_lease_seconds",
     "Contract": "*, answer, cited_ids, typology, evidence_ids, relevant_doc_ids, relevant_any_of, agents, strict, "
     "recovered, failure_marks, control_flow, document_ids, frameworks",
 }
