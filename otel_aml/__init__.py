@@ -24,6 +24,7 @@ from otel_aml.live.metrics import observe_circuits
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.recover.breaker import CircuitBreaker, states
 from otel_aml.recover.classifying import classify_error
+from otel_aml.recover.notice import UserNotice, user_notice
 from otel_aml.recover.steps import step_error
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "RetryPolicy",
     "Severity",
     "StepError",
+    "UserNotice",
     "Verdict",
     "__version__",
     "backoff_ms",
@@ -52,6 +54,7 @@ __all__ = [
     "install",
     "plan_recovery",
     "step_error",
+    "user_notice",
 ]
 
 __version__: Final = "0.1.0"

@@ -35,6 +35,7 @@ ROOT_NAMES = [
     "RetryPolicy",
     "Severity",
     "StepError",
+    "UserNotice",
     "Verdict",
     "__version__",
     "backoff_ms",
@@ -45,6 +46,7 @@ ROOT_NAMES = [
     "install",
     "plan_recovery",
     "step_error",
+    "user_notice",
 ]
 
 WRITTEN_ON_THE_ROOT = {
@@ -140,6 +142,7 @@ SIGNATURES = {
     "case": "case_id, *, evidence_ids, relevant_doc_ids, relevant_any_of, contract, tracer_provider",
     "step_error": "error, *, step_id, attempt, failure_class, locale",
     "classify": "facts",
+    "user_notice": "error, plan, *, locale, saved",
     "classify_error": "raw, step_id, *, attempt, failure_class, locale",
     "plan_recovery": "error, *, circuit, policy, idempotent",
     "backoff_ms": "attempt, policy, *, jitter",

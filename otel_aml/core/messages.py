@@ -8,6 +8,7 @@ quotes one on the phone, an operator looks it up in `CODES`.
 # ruff: noqa: RUF001 - Chinese is written with its own punctuation
 from __future__ import annotations
 
+from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
@@ -56,8 +57,8 @@ _ENGLISH: Final[Mapping[Key, str]] = MappingProxyType(
     {
         (_C.TOOL_FAILURE, None): "A service that this step needs did not answer. "
         "Everything you entered is kept. You can try again, or ask a colleague to take over.",
-        (_C.TOOL_FAILURE, _P.AUTO_RETRY): "A service that this step needs did not answer, and the step will be tried "
-        "again shortly. Everything you entered is kept. You can simply wait.",
+        (_C.TOOL_FAILURE, _P.AUTO_RETRY): "A service that this step needs did not answer in time, which usually passes "
+        "by itself. Everything you entered is kept. You can try again shortly, or ask a colleague to take over.",
         (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "A service that this step needs is not available at the moment. "
         "Your work so far is kept. A colleague can take over from here.",
         (_C.FORMAT_VIOLATION, None): "The draft came back incomplete. "
@@ -114,7 +115,7 @@ _CHINESE: Final[Mapping[Key, str]] = MappingProxyType(
         (
             _C.TOOL_FAILURE,
             _P.AUTO_RETRY,
-        ): "本步骤所需的服务没有响应，系统稍后会自动重试。您填写的内容已全部保留，请稍候即可。",
+        ): "本步骤所需的服务没有及时响应，通常会自行恢复。您填写的内容已全部保留。您可以稍后重试，或请同事接手。",
         (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "本步骤所需的服务目前无法使用。目前的工作已保留，同事可以从这里接手。",
         (_C.FORMAT_VIOLATION, None): "生成的草稿不完整。您填写的内容已保留。您可以重新运行本步骤，或请同事接手。",
         (
@@ -176,6 +177,35 @@ CATALOGUE: Final[Mapping[str, Mapping[Key, str]]] = MappingProxyType({"en": _ENG
 """All texts, by locale."""
 
 
+class Action(StrEnum):
+    """What a person can do about a failed step."""
+
+    RETRY = "retry"
+    FIX = "fix_and_run_again"
+    HAND_OVER = "hand_over"
+
+
+ACTION_LABELS: Final[Mapping[str, Mapping[Action, str]]] = MappingProxyType(
+    {
+        "en": MappingProxyType(
+            {
+                Action.RETRY: "Try again",
+                Action.FIX: "Correct and run again",
+                Action.HAND_OVER: "Ask a colleague to take over",
+            }
+        ),
+        "zh": MappingProxyType(
+            {
+                Action.RETRY: "重试",
+                Action.FIX: "修正后重新运行",
+                Action.HAND_OVER: "请同事接手",
+            }
+        ),
+    },
+)
+"""What stands on the buttons, by locale."""
+
+
 def user_message(failure_class: FailureClass, path: RecoveryPath | None, locale: str = "en") -> str:
     """Pick what the user may read.
 
@@ -185,13 +215,22 @@ def user_message(failure_class: FailureClass, path: RecoveryPath | None, locale:
             None, so that nothing is promised.
         locale: `en` or `zh`, also with a region (`zh-CN`, `zh_TW`); any other reads as `en`.
     """
-    language = locale.replace("_", "-").partition("-")[0].lower()
-    return CATALOGUE.get(language, _ENGLISH)[_key(failure_class, path)]
+    return CATALOGUE[_language(locale)][_key(failure_class, path)]
+
+
+def action_label(action: Action, locale: str = "en") -> str:
+    """Pick what stands on the button of an action; an unknown locale reads as `en`."""
+    return ACTION_LABELS[_language(locale)][action]
 
 
 def code(failure_class: FailureClass, path: RecoveryPath | None) -> str:
     """Pick the stable, opaque code that a user may quote to an operator."""
     return CODES[_key(failure_class, path)]
+
+
+def _language(locale: str) -> str:
+    language = locale.replace("_", "-").partition("-")[0].lower()
+    return language if language in CATALOGUE else "en"
 
 
 def _key(failure_class: FailureClass, path: RecoveryPath | None) -> Key:

@@ -9,7 +9,7 @@ import string
 
 import pytest
 
-from otel_aml.core.messages import CATALOGUE, CODES, code, user_message
+from otel_aml.core.messages import ACTION_LABELS, CATALOGUE, CODES, Action, action_label, code, user_message
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath
 
 KEYS = list(CODES)
@@ -179,3 +179,34 @@ def test_no_detail_can_be_handed_in():
     """The signature is the guard: class, path and locale, all from closed sets."""
     assert list(inspect.signature(user_message).parameters) == ["failure_class", "path", "locale"]
     assert list(inspect.signature(code).parameters) == ["failure_class", "path"]
+
+
+@pytest.mark.parametrize("locale", CATALOGUE)
+def test_every_action_has_a_label(locale):
+    """In every language, each another, and as closed as the texts."""
+    labels = [action_label(action, locale) for action in Action]
+    assert labels == list(ACTION_LABELS[locale].values())
+    assert len(set(labels)) == len(Action)
+    for label in labels:
+        assert FORBIDDEN.search(label) is None
+        assert not any(word in label for word in FORBIDDEN_ZH)
+        assert not set(label) & set("{}%$<>#\\_0123456789")
+        assert len(label) < 30
+
+
+@pytest.mark.parametrize(("asked", "got"), LOCALES)
+def test_an_unknown_locale_has_english_labels(asked, got):
+    """As with the texts; English is the default."""
+    assert action_label(Action.RETRY, asked) == ACTION_LABELS[got][Action.RETRY]
+    assert action_label(Action.HAND_OVER) == ACTION_LABELS["en"][Action.HAND_OVER]
+
+
+@pytest.mark.parametrize("locale", CATALOGUE)
+@pytest.mark.parametrize("key", [key for key in KEYS if key[1] in {"auto_retry", "fix_and_retry"}], ids=str)
+def test_no_text_promises_what_nobody_may_do(locale, key):
+    """By default nothing is run: a text that promised another try would leave a person waiting for it."""
+    text = user_message(*key, locale)
+    assert "will be" not in text
+    assert "simply wait" not in text
+    if key[0] not in {"pass", "cancelled"}:
+        assert "自动" not in text
