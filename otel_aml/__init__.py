@@ -9,7 +9,7 @@ The offline half (`otel_aml.offline`) is imported by name, so that an agent neve
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from otel_aml.conventions import Contract
 from otel_aml.core.circuit import Circuit, CircuitPolicy, CircuitState
@@ -27,8 +27,12 @@ from otel_aml.recover.classifying import classify_error
 from otel_aml.recover.notice import UserNotice, user_notice
 from otel_aml.recover.steps import step_error
 
+if TYPE_CHECKING:
+    from otel_aml.recover.takeover import ApprovalTask, TakeoverQueue
+
 __all__ = [
     "RECOVERY_MAP",
+    "ApprovalTask",
     "Circuit",
     "CircuitBreaker",
     "CircuitPolicy",
@@ -43,6 +47,7 @@ __all__ = [
     "RetryPolicy",
     "Severity",
     "StepError",
+    "TakeoverQueue",
     "UserNotice",
     "Verdict",
     "__version__",
@@ -60,3 +65,14 @@ __all__ = [
 __version__: Final = "0.1.0"
 
 observe_circuits(states)
+
+_ONLY_WHEN_ASKED_FOR: Final = frozenset({"ApprovalTask", "TakeoverQueue"})
+
+
+def __getattr__(name: str) -> object:
+    """Load the takeover queue when it is asked for: most agents hand nothing over."""
+    if name not in _ONLY_WHEN_ASKED_FOR:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from otel_aml.recover import takeover
+
+    return getattr(takeover, name)

@@ -20,6 +20,7 @@ from otel_aml.spans import attributes
 ROOT = Path(__file__).parent.parent
 
 ROOT_NAMES = [
+    "ApprovalTask",
     "Circuit",
     "CircuitBreaker",
     "CircuitPolicy",
@@ -35,6 +36,7 @@ ROOT_NAMES = [
     "RetryPolicy",
     "Severity",
     "StepError",
+    "TakeoverQueue",
     "UserNotice",
     "Verdict",
     "__version__",
