@@ -240,9 +240,7 @@ def export(
                 written += 1
                 sys.stdout.write(f"{json_module.dumps(line)}\n")
     sys.stdout.flush()
-    say(
-        f"decisions: {count}, lines: {written}; the others say nothing that such a line holds, or name no run and no case"
-    )
+    say(f"decisions: {count}, lines: {written}; the others say nothing of it, or name no run and no case")
 
 
 @app.command()
