@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from otel_aml.errors import InputError
 from otel_aml.offline.fingerprints import KnownSource
+from otel_aml.offline.sql import query
 from otel_aml.offline.store import ANY_ERROR, TRACE_SPANS, Store
 
 if TYPE_CHECKING:
@@ -25,11 +26,19 @@ group by spans.file
 order by spans.file
 """
 _TAKE: Final = """
-insert into spans
-select * from target.spans
+insert into loaded
+select
+    0 as chunk,
+    0 as fault,
+    * replace (
+        map_entries(attributes) as attributes,
+        written_events(events) as events,
+        written_links(links) as links
+    )
+from target.spans
 where trace_id in (select trace_id from touched) and file = $file
 """
-_KEEP: Final = "delete from spans where trace_id not in (select trace_id from touched)"
+_KEEP: Final = "delete from loaded where trace_id not in (select trace_id from touched)"
 _HELD: Final = "select count(*) from target.spans where trace_id in (select trace_id from touched)"
 _UNTOUCHED: Final = """
 select record from target.evidence
@@ -156,6 +165,7 @@ class AppendableStore(Store):
             most_bytes: Longer texts are left out.
         """
         run = self._connection.execute
+        run(query("load/kept_spans"))
         run("create or replace table renamed (old_file varchar, new_file varchar)")
         for old, new in renamed.items():
             run("insert into renamed values ($old, $new)", {"old": old, "new": new})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LINE_BYTES: Final = 64 * 2**20
 """The longest line that is read; a longer one is skipped, counted and named."""
-CHUNK_BYTES: Final = 16 * 2**20
+CHUNK_BYTES: Final = 32 * 2**20
 _CHUNK_LINES: Final = 20_000
 _BLOCK: Final = 2**20
 _HEAD_BYTES: Final = 4_096

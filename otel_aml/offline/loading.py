@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Self
 
 from otel_aml.errors import NothingUnderstood
 from otel_aml.offline import lines
+from otel_aml.offline import store as limits
 from otel_aml.offline.lines import Chunk, Place, Seen
 from otel_aml.offline.looks import looks_like
 from otel_aml.offline.problems import Problems, Read
-from otel_aml.offline.spelling import in_camel_case, misshapen
+from otel_aml.offline.spelling import in_camel_case, may_be_misshapen, misshapen
+from otel_aml.offline.store import Fault
 from otel_aml.offline.texts import valid, valid_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from otel_aml.offline.store import Loaded, Loader, RejectedLine, Store
+    from otel_aml.offline.store import Loader, RejectedLine, Store
 
 _WORKERS: Final = 2
+_SORTED_OUT: Final = 20
+"""How many requests that were sorted out are loaded at once; each holds up to 100 spans."""
 _KEYS_SHOWN: Final = 3
 _SURROGATE: Final = b"\\ud"
 
@@ -111,13 +115,13 @@ def read_into(
 
 def read_again(store: Store, file: str, numbers: Sequence[int]) -> None:
     """Read some lines of a plain file once more, and count nothing."""
-    wanted, found = frozenset(numbers), Loading()
+    wanted = frozenset(numbers)
     with _Workers(store) as workers:
-        for chunk in lines.chunks(file, seen=Seen(), problems=found.problems, unpack_zst=store.zst_lines):
+        for chunk in lines.chunks(file, seen=Seen(), problems=Problems(), unpack_zst=store.zst_lines):
             picked = [each for each in zip(chunk.numbers, chunk.lines, strict=True) if each[0] in wanted]
             if picked:
                 again = Chunk(file, [number for number, _ in picked], [line for _, line in picked])
-                _note(again, workers.load(again), found, workers)
+                workers.load(again)
 
 
 def _load_file(  # noqa: PLR0913, PLR0917 - what a file is read with
@@ -130,12 +134,12 @@ def _load_file(  # noqa: PLR0913, PLR0917 - what a file is read with
 ) -> Seen:
     seen = Seen()
     for chunk in lines.chunks(file, seen=seen, problems=loading.problems, unpack_zst=store.zst_lines, place=place):
-        for done, loaded in workers.submit(chunk):
-            _note(done, loaded, loading, workers)
+        for found in workers.submit(chunk):
+            found.tell(loading.read, loading.problems)
         if on_bytes is not None:
             on_bytes(sum(map(len, chunk.lines)))
-    for done, loaded in workers.finish():
-        _note(done, loaded, loading, workers)
+    for found in workers.finish():
+        found.tell(loading.read, loading.problems)
     loading.read.lines += seen.lines
     loading.read.bad_lines += seen.lost
     return seen
@@ -149,7 +153,7 @@ class _Workers:
         for _ in range(_WORKERS):
             self._loaders.put(store.loader())
         self._threads = ThreadPoolExecutor(_WORKERS, thread_name_prefix="otel-aml-load")
-        self._pending: deque[tuple[Chunk, Future[Loaded]]] = deque()
+        self._pending: deque[Future[Found]] = deque()
 
     def __enter__(self) -> Self:
         return self
@@ -159,53 +163,130 @@ class _Workers:
         while not self._loaders.empty():
             self._loaders.get().close()
 
-    def submit(self, chunk: Chunk) -> list[tuple[Chunk, Loaded]]:
-        """Load a chunk in the background; give those that are done, so that few are held at a time."""
-        self._pending.append((chunk, self._threads.submit(self.load, chunk)))
+    def submit(self, chunk: Chunk) -> list[Found]:
+        """Load a chunk in the background; give what was odd in those that are done, so that few are held at a time."""
+        self._pending.append(self._threads.submit(self.load, chunk))
         return self._done(keep=_WORKERS)
 
-    def finish(self) -> list[tuple[Chunk, Loaded]]:
+    def finish(self) -> list[Found]:
         """Wait for the rest."""
         return self._done(keep=0)
 
-    def load(self, chunk: Chunk) -> Loaded:
+    def load(self, chunk: Chunk) -> Found:
         """Load a chunk on a connection that is free."""
-        loader = self._loaders.get()
+        loader, found = self._loaders.get(), Found(chunk.file)
         try:
-            return loader.load(replace(chunk, lines=list(map(in_camel_case, chunk.lines))))
+            for part in _parts(chunk):
+                _load(loader, part, found)
         finally:
             self._loaders.put(loader)
+        return found
 
-    def _done(self, *, keep: int) -> list[tuple[Chunk, Loaded]]:
-        found: list[tuple[Chunk, Loaded]] = []
+    def _done(self, *, keep: int) -> list[Found]:
+        found: list[Found] = []
         while len(self._pending) > keep:
-            chunk, loaded = self._pending.popleft()
-            found.append((chunk, loaded.result()))
+            found.append(self._pending.popleft().result())
         return found
 
 
-def _note(chunk: Chunk, loaded: Loaded, loading: Loading, workers: _Workers) -> None:
-    """Count and name what a chunk held beside spans; try a line again that only its surrogates made unreadable."""
-    read, problems = loading.read, loading.problems
-    for line, reason, count in loaded.rejected_spans:
-        read.invalid_spans += count
-        problems.add(chunk.file, line, reason if count == 1 else f"{reason} ({count} spans)")
-    content = dict(zip(chunk.numbers, chunk.lines, strict=True)) if loaded.rejected_lines else {}
-    for rejected in loaded.rejected_lines:
+@dataclass(slots=True)
+class Found:
+    """What was odd in some lines of a file.
+
+    Args:
+        bad: Number and reason of bad lines.
+        left_out: Line, reason and count of spans that were left out.
+    """
+
+    file: str
+    bad: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    left_out: list[tuple[int, str, int]] = field(default_factory=list[tuple[int, str, int]])
+    other_lines: int = 0
+
+    def tell(self, read: Read, problems: Problems) -> None:
+        """Count and name it."""
+        read.other_lines += self.other_lines
+        read.bad_lines += len(self.bad)
+        for line, reason in self.bad:
+            problems.add(self.file, line, reason)
+        for line, reason, number in self.left_out:
+            read.invalid_spans += number
+            problems.add(self.file, line, reason if number == 1 else f"{reason} ({number} spans)")
+
+
+def _parts(chunk: Chunk) -> Iterator[Chunk]:
+    """Part a chunk that would take too much memory: what a line holds is bounded by its commas."""
+    if sum(map(len, chunk.lines)) <= limits.CHUNK_PARTS:
+        yield chunk
+        return
+    numbers: list[int] = []
+    lines: list[bytes] = []
+    parts = 0
+    for number, line in zip(chunk.numbers, chunk.lines, strict=True):
+        commas = line.count(b",")
+        if numbers and parts + commas > limits.CHUNK_PARTS:
+            yield Chunk(chunk.file, numbers, lines)
+            numbers, lines, parts = [], [], 0
+        numbers.append(number)
+        lines.append(line)
+        parts += commas
+    yield Chunk(chunk.file, numbers, lines)
+
+
+def _is_crowd(chunk: Chunk) -> bool:
+    """Whether one line alone would take too much memory."""
+    return len(chunk.lines) == 1 and chunk.lines[0].count(b",") > limits.CHUNK_PARTS
+
+
+def _load(loader: Loader, chunk: Chunk, found: Found, *, is_respelt: bool = False) -> None:
+    """Load lines that most likely are as they should be; look at the others again."""
+    loaded = None if _is_crowd(chunk) else loader.load(chunk)
+    faults = dict.fromkeys(chunk.numbers, Fault.LINE) if loaded is None else loaded.faults
+    odd = {number: line for number, line in zip(chunk.numbers, chunk.lines, strict=True) if number in faults}
+    respelt = {} if is_respelt else {number: in_camel_case(line) for number, line in odd.items()}
+    again = {number: line for number, line in respelt.items() if line is not odd[number]}
+    whole = {number: line for number, line in odd.items() if faults[number] is Fault.LINE and number not in again}
+    if loaded is not None and (again or whole):
+        loader.drop(loaded, [*again, *whole])
+    if again:
+        _load(loader, Chunk(chunk.file, list(again), list(again.values())), found, is_respelt=True)
+    if whole:
+        _sort_out(loader, Chunk(chunk.file, list(whole), list(whole.values())), found)
+    for number, line in odd.items():
+        if number not in again and number not in whole:
+            fault = misshapen(line) if faults[number] is Fault.VALUE_MISSING or may_be_misshapen(line) else None
+            if fault is not None:
+                found.bad.append((number, fault))
+
+
+def _sort_out(loader: Loader, chunk: Chunk, found: Found) -> None:
+    """Name what is odd about lines, and load the rest; try one again that only its surrogates made unreadable."""
+    content = dict(zip(chunk.numbers, chunk.lines, strict=True))
+    sorted_out = loader.sort_out(chunk)
+    found.left_out.extend(sorted_out.rejected_spans)
+    named: set[int] = set()
+    for rejected in sorted_out.rejected_lines:
+        line = content[rejected.number]
         if rejected.is_empty_request:
             continue
         if rejected.is_other_signal:
-            read.other_lines += 1
+            found.other_lines += 1
             continue
-        mended = _mended(content[rejected.number]) if rejected.is_broken else None
+        mended = _mended(line) if rejected.is_broken else None
         if mended is not None:
-            again = Chunk(chunk.file, [rejected.number], [mended])
-            _note(again, workers.load(again), loading, workers)
+            _load(loader, Chunk(chunk.file, [rejected.number], [mended]), found)
             continue
-        fault = _reason(rejected, content[rejected.number])
+        fault = _reason(rejected, line)
         if fault is not None:
-            read.bad_lines += 1
-            problems.add(chunk.file, rejected.number, fault)
+            found.bad.append((rejected.number, fault))
+            named.add(rejected.number)
+    for start in range(0, len(sorted_out.numbers), _SORTED_OUT):
+        stop = start + _SORTED_OUT
+        loader.load(Chunk(chunk.file, sorted_out.numbers[start:stop], sorted_out.requests[start:stop]))
+    for number in sorted({*sorted_out.numbers} - named):
+        fault = misshapen(content[number])
+        if fault is not None:
+            found.bad.append((number, fault))
 
 
 def _mended(line: bytes) -> bytes | None:

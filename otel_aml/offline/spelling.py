@@ -36,6 +36,8 @@ _CAMEL: Final = {name: re.sub("_(.)", lambda found: found[1].upper(), name) for 
 _MARKS: Final = (b'_spans"', b'"trace_id"', b'_value"')
 _SPELT: Final = re.compile(rb'"(?:%b)"\s*:' % "|".join(_NAMES).encode())
 """A name in snake_case. Inside of a text its quotes would be escaped."""
+_MISFIT: Final = re.compile(rb'"(?:attributes|events|links)"\s*:\s*[^\[\s]|"status"\s*:\s*[^{\s]')
+"""A part of a span that is not what it should be. Inside of a text its quotes would be escaped."""
 _SCOPES: Final = ("scopeSpans", "instrumentationLibrarySpans")
 _BESIDE_SCOPES: Final = frozenset({"resource", "schemaUrl"})
 _BESIDE_SPANS: Final = frozenset({"scope", "schemaUrl", "instrumentationLibrary"})
@@ -56,8 +58,13 @@ def _renamed(members: list[tuple[str, Any]]) -> dict[str, Any]:
     return {_CAMEL.get(name, name): value for name, value in members}
 
 
+def may_be_misshapen(line: bytes) -> bool:
+    """Whether a part of a span may have another shape than it should: where all have it, it is seen at once."""
+    return _MISFIT.search(line) is not None
+
+
 def misshapen(line: bytes) -> str | None:
-    """Say where the spans of a request stand in a shape that is none, and were not read; None where they do not."""
+    """Say which part of a request has a shape that is none, and was not read; None where all have theirs."""
     try:
         request = json.loads(in_camel_case(line))
     except (ValueError, RecursionError):
@@ -84,6 +91,41 @@ def _faults(resource_spans: Any) -> Iterator[str]:
                 yield from _misses(spans, ("spans",), _BESIDE_SPANS)
                 if not isinstance(spans.get("spans") or [], list):
                     yield "spans is no list"
+                    continue
+                for span in _members(spans.get("spans") or []):
+                    yield from _span_faults(span)
+
+
+def _span_faults(span: Any) -> Iterator[str]:
+    if not isinstance(span, dict):
+        yield "spans holds what is no object"
+        return
+    found = cast("dict[str, Any]", span)
+    if not isinstance(found.get("status") or {}, dict):
+        yield "status of a span is no object"
+    yield from _attribute_faults(found, "a span")
+    for name, one in (("events", "an event"), ("links", "a link")):
+        members: Any = found.get(name) or []
+        if not isinstance(members, list):
+            yield f"{name} of a span is no list"
+            continue
+        for member in _members(members):
+            if isinstance(member, dict):
+                yield from _attribute_faults(cast("dict[str, Any]", member), one)
+            else:
+                yield f"{name} of a span holds what is no object"
+
+
+def _attribute_faults(holder: dict[str, Any], one: str) -> Iterator[str]:
+    attributes: Any = holder.get("attributes") or []
+    if not isinstance(attributes, list):
+        yield f"attributes of {one} is no list"
+        return
+    for entry in _members(attributes):
+        if not isinstance(entry, dict):
+            yield f"attributes of {one} holds what is no object"
+        elif not isinstance(cast("dict[str, Any]", entry).get("value") or {}, dict):
+            yield f"an attribute of {one} has a value that is no object"
 
 
 def _members(value: Any) -> list[Any]:

@@ -31,3 +31,13 @@ def query(name: str) -> str:
         if path.is_file():
             return path.read_text(encoding="utf-8")
     raise LookupError(f"no query {name!r}; the package is not installed whole")
+
+
+def macro(name: str, of: str) -> str:
+    """Write the statement by which one query can ask another.
+
+    Args:
+        name: What it is called there, as a table function without arguments.
+        of: The other query.
+    """
+    return f"create or replace macro {name}() as table (\n{query(of)})"

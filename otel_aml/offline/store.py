@@ -8,6 +8,8 @@ import shutil
 import tempfile
 import threading
 from dataclasses import asdict, dataclass
+from enum import IntEnum
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -17,7 +19,7 @@ from otel_aml.core.taxonomy import OTHER_VALUES, TAXONOMY
 from otel_aml.errors import ConfigurationError, InputError
 from otel_aml.offline.lines import LINE_BYTES
 from otel_aml.offline.problems import Problem, Read
-from otel_aml.offline.sql import query
+from otel_aml.offline.sql import macro, query
 from otel_aml.offline.texts import valid, valid_name
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event, SpanRecord, Status
@@ -36,6 +38,8 @@ PAUSED: Final = "paused"
 """The row of runs that wait for a person and have not failed."""
 SPAN_PARTS: Final = 10_000
 """How many attributes, events or links one span may have."""
+CHUNK_PARTS: Final = 2_000_000
+"""How many commas may stand in lines that are parsed at once: a bound of what they hold, and so of memory."""
 LINE_PARTS: Final = 1_000_000
 """How many resources, scopes or spans one line may have."""
 TRACE_SPANS: Final = 200_000
@@ -58,7 +62,9 @@ _SETTINGS: Final[Mapping[str, str | bool | int | float | list[str]]] = {
 }
 _NO_BAR: Final = "set enable_progress_bar = false"
 """DuckDB draws one into what we print, once a query takes two seconds; the setting is one of each connection."""
-_DEFINITIONS: Final = ("load/macros", "load/zst_lines", "load/tables", "load/kept_spans", "load/verdict_tables")
+_DEFINITIONS: Final = ("load/macros", "load/zst_lines", "load/tables", "load/verdict_tables")
+_HAS_COPIES: Final = "select 1 from loaded group by trace_id, span_id having count(*) > 1 limit 1"
+_DROP_LINES: Final = "delete from loaded where chunk = $chunk and line in (select unnest(cast($lines as bigint[])))"
 _SAVE_DUCKDB: Final = (
     "create table target.classes as from classes",
     "create table target.runs as from runs order by trace_id, span_id",
@@ -97,7 +103,7 @@ _NAMED: Final = (
 )
 _READINGS: Final = ("readings", "problems")
 _DROP: Final = {
-    "spans": "drop table spans",
+    "spans": "drop view spans",
     "runs": "drop table runs",
     "checks": "drop table checks",
     "failures": "drop table failures",
@@ -139,47 +145,87 @@ class RejectedLine:
         return self.keys is not None and "resourceSpans" in self.keys and self.holds == "NULL"
 
 
+class Fault(IntEnum):
+    """Why a line that gave spans must be looked at by other means."""
+
+    PART_MISSING = 1
+    """A part of a span is missing, or has another shape than it should."""
+    VALUE_MISSING = 2
+    """A value is empty, or was not understood."""
+    LINE = 3
+    """The line is odd, or a span in it has no ids or too many parts: none of its spans was taken."""
+
+
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What became of one chunk.
+    """Lines whose spans were inserted.
+
+    Args:
+        chunk: Tells them from others.
+        faults: Which of them must be looked at.
+    """
+
+    chunk: int
+    faults: Mapping[int, Fault]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedOut:
+    """What a few odd lines hold.
 
     Args:
         rejected_lines: Lines without spans, good or bad.
         rejected_spans: Line, reason and count of the spans that were left out.
+        numbers: The lines of what can be read.
+        requests: What can be read, as requests that are as they should be.
     """
 
     rejected_lines: tuple[RejectedLine, ...]
     rejected_spans: tuple[tuple[int, str, int], ...]
+    numbers: list[int]
+    requests: list[bytes]
 
 
 class Loader:
     """Brings chunks of lines into the table of spans, on a connection of its own, so that two can work at once."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+    def __init__(self, connection: duckdb.DuckDBPyConnection, numbers: Iterator[int]) -> None:
         self._connection = connection
+        self._numbers = numbers
 
     def load(self, chunk: Chunk) -> Loaded:
-        """Parse the lines and insert their spans."""
+        """Insert the spans of these lines; say which lines must be looked at."""
+        number = next(self._numbers)
+        given = {"lines": chunk.lines, "places": chunk.numbers, "file": valid_name(chunk.file), "most": SPAN_PARTS}
+        self._connection.execute(query("load/spans"), given | {"chunk": number})
+        found = dict(self._connection.execute(query("load/faults"), {"chunk": number}).fetchall())
+        faults = {line: Fault(fault) for line, fault in found.items() if fault}
+        faults.update((line, Fault.LINE) for line in chunk.numbers if line not in found)
+        return Loaded(number, faults)
+
+    def drop(self, loaded: Loaded, lines: Sequence[int]) -> None:
+        """Take the spans of some of its lines back."""
+        self._connection.execute(_DROP_LINES, {"chunk": loaded.chunk, "lines": lines})
+
+    def sort_out(self, chunk: Chunk) -> SortedOut:
+        """Say what odd lines hold, and what of it can be read."""
         self._connection.execute(
             query("load/requests"),
             {"lines": chunk.lines, "places": chunk.numbers, "most": LINE_PARTS},
         )
         self._connection.execute(query("load/exported"))
-        exported = _count(self._connection.execute("select coalesce(sum(span_count), 0) from requests"))
-        where = {"file": valid_name(chunk.file), "most": SPAN_PARTS}
-        loaded = _count(self._connection.execute(query("load/spans"), where))
-        rejected = self._connection.execute(query("load/rejected_lines")).fetchall()
-        return Loaded(
+        lines = self._connection.execute(query("load/rejected_lines")).fetchall()
+        spans = self._connection.execute(query("load/rejected_spans"), {"most": SPAN_PARTS}).fetchall()
+        requests = self._connection.execute(query("load/sorted_out"), {"most": SPAN_PARTS}).fetchall()
+        return SortedOut(
             tuple(
                 RejectedLine(number, refusal, None if keys is None else tuple(keys), holds, is_broken, is_odd)
-                for number, refusal, keys, holds, is_odd, is_broken in rejected
+                for number, refusal, keys, holds, is_odd, is_broken in lines
             ),
-            self._rejected_spans() if loaded != exported else (),
+            tuple((int(line), str(reason), int(count)) for line, reason, count in spans),
+            [int(number) for number, _ in requests],
+            [bytes(request) for _, request in requests],
         )
-
-    def _rejected_spans(self) -> tuple[tuple[int, str, int], ...]:
-        rows = self._connection.execute(query("load/rejected_spans"), {"most": SPAN_PARTS}).fetchall()
-        return tuple((int(line), str(reason), int(count)) for line, reason, count in rows)
 
     def close(self) -> None:
         """Let the connection go."""
@@ -262,6 +308,7 @@ class Store:
         limit = memory_limit or os.environ.get(MEMORY_VARIABLE) or MEMORY_LIMIT
         self._spill = Path(tempfile.mkdtemp(prefix="otel-aml-"))
         self._looked_into: tuple[str, ...] = ()
+        self._numbers = count(1)
         settings: dict[str, str | bool | int | float | list[str]] = {
             **_SETTINGS,
             "memory_limit": limit,
@@ -305,10 +352,12 @@ class Store:
 
     def loader(self) -> Loader:
         """Open another way in, for another thread."""
-        return Loader(self.cursor())
+        return Loader(self.cursor(), self._numbers)
 
     def drop_duplicates(self) -> int:
         """Keep one copy of each span; give the number of further copies."""
+        if not self._connection.execute(_HAS_COPIES).fetchall():
+            return 0
         return _count(self._connection.execute(query("load/duplicates")))
 
     def span_count(self) -> int:
@@ -377,11 +426,16 @@ class Store:
         finally:
             cursor.close()
 
+    def name_rows(self, name: str, of: str) -> None:
+        """Let queries ask another query, by a name."""
+        self._connection.execute(macro(name, of))
+
     def save_duckdb(self, path: Path, *, most_bytes: int) -> None:
         """Save all tables into a new `.duckdb` file; texts of spans that are longer are left out."""
         is_query = "?" in str(path.resolve())  # DuckDB takes what follows for a query, and puts its journal elsewhere
         reached = self._spill / "saved.duckdb" if is_query else self.reached(path)
         self._connection.execute("attach $path as target", {"path": str(reached)})
+        self._connection.execute(query("load/kept_spans"))
         self._connection.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
         for statement in _SAVE_DUCKDB:
             self._connection.execute(statement)
@@ -393,6 +447,7 @@ class Store:
         """Save all tables into a folder, one Parquet file each; texts of spans that are longer are left out."""
         reached = self.reached(folder / "spans.parquet").parent
         spans = {"path": str(reached / "spans.parquet"), "most": most_bytes}
+        self._connection.execute(query("load/kept_spans"))
         self._connection.execute(_SAVE_SPANS, spans)
         for table, statement in _SAVE_PARQUET.items():
             self._connection.execute(statement, {"path": str(reached / f"{table}.parquet")})
@@ -432,6 +487,8 @@ class Store:
         for table in ("spans",) if anew else ("spans", *_VERDICTS):
             self._connection.execute(_DROP[table])
             saved(table).create_view(table)
+        self._connection.execute("drop table loaded")
+        self._connection.execute(query("load/saved_spans"))
         ((counts,),) = self._connection.execute("select counts from readings").fetchall()
         problems = self._connection.execute("select file, line, reason from problems").fetchall()
         return Saved(
@@ -568,11 +625,15 @@ def _stored_span(row: Sequence[Any]) -> StoredSpan:
         status,
         status_message,
         dropped_attributes,
-        attributes,
+        keys,
+        values,
         events,
         process,
         synthetic,
     ) = row
+    attributes = dict(zip(keys, values, strict=True))
+    if len(attributes) != len(keys):  # the first of several equal keys wins
+        attributes = dict(zip(reversed(keys), reversed(values), strict=True))
     return StoredSpan(
         SpanRecord(
             trace_id=trace_id,
@@ -589,7 +650,7 @@ def _stored_span(row: Sequence[Any]) -> StoredSpan:
             status=Status(status),
             status_message=status_message,
             attributes=attributes,
-            events=tuple(Event(event["name"], event["attributes"]) for event in events),
+            events=tuple(Event(event["name"], event["attributes"]) for event in events or ()),
             dropped_attributes=dropped_attributes,
         ),
         process,

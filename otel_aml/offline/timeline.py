@@ -92,6 +92,7 @@ def matching(analysis: Analysis, reference: str) -> list[RunRow]:
         raise InputError(
             f"{reference!r} is no beginning of a trace id; give up to 32 hex digits, as `classify` prints them"
         )
+    analysis.store.name_rows("run_rows", "reports/runs")
     found = [RunRow.of(row) for row in analysis.store.rows("timeline/runs", {"prefix": prefix})]
     if not found:
         raise InputError(

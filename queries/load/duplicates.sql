@@ -1,7 +1,7 @@
 -- Which of several copies of a span stays? The latest end, then an error, then the most attributes, then byte order.
 -- order:     of all columns, so that copies that share a place are equal, and the order of lines does not matter
 -- grain:     the further copies, which are deleted
-delete from spans
+delete from loaded
 where
     rowid in (
         with
@@ -10,7 +10,7 @@ where
             select
                 trace_id,
                 span_id
-            from spans
+            from loaded
             group by
                 trace_id,
                 span_id
@@ -19,38 +19,38 @@ where
 
         ranked as (
             select
-                spans.rowid as copy_id,
+                loaded.rowid as copy_id,
                 row_number() over (
                     partition by
-                        spans.trace_id,
-                        spans.span_id
+                        loaded.trace_id,
+                        loaded.span_id
                     order by
-                        spans.ended_ns desc nulls last,
-                        spans.status = 'error' desc,
-                        cardinality(spans.attributes) desc,
-                        map_entries(spans.attributes) asc,
-                        spans.events asc,
-                        spans.name asc,
-                        spans.scope asc,
-                        spans.scope_version asc,
-                        spans.service asc,
-                        spans.kind asc,
-                        spans.parent_id asc nulls last,
-                        spans.has_remote_parent desc,
-                        spans.started_ns asc nulls last,
-                        spans.status asc,
-                        spans.status_message asc,
-                        spans.links asc,
-                        map_entries(spans.resource) asc,
-                        spans.dropped_attributes desc,
-                        spans.dropped_events desc,
-                        spans.file asc,
-                        spans.line asc
+                        loaded.ended_ns desc nulls last,
+                        loaded.status = 'error' desc,
+                        cardinality(map_of(loaded.attributes)) desc,
+                        map_entries(map_of(loaded.attributes)) asc,
+                        event_rows(loaded.events) asc,
+                        loaded.name asc,
+                        loaded.scope asc,
+                        loaded.scope_version asc,
+                        loaded.service asc,
+                        loaded.kind asc,
+                        loaded.parent_id asc nulls last,
+                        loaded.has_remote_parent desc,
+                        loaded.started_ns asc nulls last,
+                        loaded.status asc,
+                        loaded.status_message asc,
+                        link_rows(loaded.links) asc,
+                        map_entries(loaded.resource) asc,
+                        loaded.dropped_attributes desc,
+                        loaded.dropped_events desc,
+                        loaded.file asc,
+                        loaded.line asc
                 ) as place
-            from spans
+            from loaded
             inner join repeated on
-                spans.trace_id = repeated.trace_id
-                and spans.span_id = repeated.span_id
+                loaded.trace_id = repeated.trace_id
+                and loaded.span_id = repeated.span_id
         )
 
         select copy_id

@@ -19,10 +19,9 @@ described as (
             lambda library: { 'scope': library.instrumentationlibrary, 'spans': library.spans }
         ) as libraries,
         case
-            when strlen(resources.resource_spans.resource.attributes) > 1000000 then map()
-            else coalesce(
-                attribute_map(from_json(resources.resource_spans.resource.attributes, entries_shape())), map()
-            )
+            when strlen(resources.resource_spans.resource.attributes) <= 1000000
+                then resources.resource_spans.resource.attributes
+            else '[]'
         end as resource_attributes
     from resources
 ),
@@ -45,7 +44,6 @@ scoped as (
 select
     scoped.line_number,
     scoped.resource_attributes,
-    coalesce(scoped.scope_spans.scope.name, '') as scope_name,
-    coalesce(scoped.scope_spans.scope.version, '') as scope_version,
+    json_object('name', scoped.scope_spans.scope.name, 'version', scoped.scope_spans.scope.version) as scope,
     unnest(scoped.scope_spans.spans) as span_json
 from scoped;

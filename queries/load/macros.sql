@@ -53,7 +53,7 @@ create or replace macro count_of(number) as (
 
 create or replace macro is_crowded(span_json, most) as (
     case
-        when strlen(span_json) > 1000000
+        when strlen(span_json) > 2 * most
             then coalesce(greatest(
                 json_array_length(span_json, '$.attributes'),
                 json_array_length(span_json, '$.events'),
@@ -162,36 +162,18 @@ create or replace macro first_entries(sorted_entries) as (
     )
 );
 
-create or replace macro distinct_entries(entries) as (
-    case
-        when list_unique(list_transform(entries, lambda entry: entry.key)) = len(entries) then entries
-        else first_entries(placed_entries(entries))
-    end
+create or replace macro text_entries(entries) as (
+    list_transform(entries, lambda entry: { 'key': entry.key, 'value': value_text(entry.value) })
 );
 
+-- Keys stand twice, or are missing, so seldom that it is tried without looking first.
+create or replace macro map_of(entries) as (
+    coalesce(try(map_from_entries(entries)), map_from_entries(first_entries(placed_entries(entries))))
+);
+
+-- (The list of one makes a name for the entries: as an argument, their whole expression would be written out again.)
 create or replace macro attribute_map(entries) as (
-    map_from_entries(
-        list_transform(
-            distinct_entries(entries),
-            lambda entry: { 'key': entry.key, 'value': value_text(entry.value) }
-        )
-    )
-);
-
-create or replace macro event_rows(events) as (
-    list_transform(events, lambda event: {
-        'name': coalesce(event.name, ''),
-        'time_ns': nanoseconds(event.timeunixnano),
-        'attributes': coalesce(attribute_map(event.attributes), map())
-    })
-);
-
-create or replace macro link_rows(links) as (
-    list_transform(links, lambda link: {
-        'trace_id': hex_id(link.traceid, 16),
-        'span_id': hex_id(link.spanid, 8),
-        'attributes': coalesce(attribute_map(link.attributes), map())
-    })
+    list_transform([text_entries(entries)], lambda texts: map_of(texts))[1]
 );
 
 -- Shapes for from_json: what is not named here is not read, what does not fit is null.
@@ -200,13 +182,34 @@ create or replace macro entries_shape() as (
     || '"doubleValue":"VARCHAR","bytesValue":"VARCHAR","arrayValue":"JSON","kvlistValue":"JSON"}}]'
 );
 
+create or replace macro events_shape() as (
+    '[{"name":"VARCHAR","timeUnixNano":"VARCHAR","attributes":' || entries_shape() || '}]'
+);
+
+create or replace macro links_shape() as (
+    '[{"traceId":"VARCHAR","spanId":"VARCHAR","attributes":' || entries_shape() || '}]'
+);
+
+create or replace macro status_shape() as (
+    '{"code":"VARCHAR","message":"VARCHAR"}'
+);
+
+-- What events and links have in common, to see whether they are odd.
+create or replace macro members_shape() as (
+    '[{"name":"VARCHAR","traceId":"VARCHAR","attributes":[{"value":{"intValue":"VARCHAR"}}]}]'
+);
+
 create or replace macro span_shape() as (
     '{"traceId":"VARCHAR","spanId":"VARCHAR","parentSpanId":"VARCHAR","name":"VARCHAR","kind":"VARCHAR",'
     || '"flags":"VARCHAR","startTimeUnixNano":"VARCHAR","endTimeUnixNano":"VARCHAR","droppedAttributesCount":"VARCHAR",'
-    || '"droppedEventsCount":"VARCHAR","status":{"code":"VARCHAR","message":"VARCHAR"},'
-    || '"attributes":' || entries_shape()
-    || ',"events":[{"name":"VARCHAR","timeUnixNano":"VARCHAR","attributes":' || entries_shape() || '}]'
-    || ',"links":[{"traceId":"VARCHAR","spanId":"VARCHAR","attributes":' || entries_shape() || '}]}'
+    || '"droppedEventsCount":"VARCHAR","status":"JSON","events":"JSON","links":"JSON",'
+    || '"attributes":' || entries_shape() || '}'
+);
+
+create or replace macro typed_shape() as (
+    '{"resourceSpans":[{"resource":{"attributes":"JSON"},'
+    || '"scopeSpans":[{"scope":{"name":"VARCHAR","version":"VARCHAR"},"spans":[' || span_shape() || ']}],'
+    || '"instrumentationLibrarySpans":"JSON"}]}'
 );
 
 create or replace macro request_shape() as (
@@ -216,15 +219,66 @@ create or replace macro request_shape() as (
     || '[{"instrumentationLibrary":{"name":"VARCHAR","version":"VARCHAR"},"spans":["JSON"]}]}]}'
 );
 
-create or replace macro short_values(attributes, most) as (
-    map_from_entries(
-        list_transform(
-            map_entries(attributes),
-            lambda entry: {
-                'key': entry.key, 'value': case when strlen(entry.value) <= most then entry.value end
-            }
-        )
+create or replace macro event_rows(written) as (
+    coalesce(
+        list_transform(from_json(written, events_shape()), lambda event: {
+            'name': coalesce(event.name, ''),
+            'time_ns': nanoseconds(event.timeunixnano),
+            'attributes': coalesce(attribute_map(event.attributes), map())
+        }),
+        []
     )
+);
+
+create or replace macro link_rows(written) as (
+    coalesce(
+        list_transform(from_json(written, links_shape()), lambda link: {
+            'trace_id': hex_id(link.traceid, 16),
+            'span_id': hex_id(link.spanid, 8),
+            'attributes': coalesce(attribute_map(link.attributes), map())
+        }),
+        []
+    )
+);
+
+-- And back: what was saved, as it is exported.
+create or replace macro written_entries(attributes) as (
+    list_transform(
+        map_entries(attributes), lambda entry: { 'key': entry.key, 'value': { 'stringValue': entry.value } }
+    )
+);
+
+create or replace macro written_events(events) as (
+    case
+        when len(events) > 0
+            then to_json(list_transform(events, lambda event: {
+                'name': event.name,
+                'timeUnixNano': event.time_ns,
+                'attributes': written_entries(event.attributes)
+            }))
+    end
+);
+
+create or replace macro written_links(links) as (
+    case
+        when len(links) > 0
+            then to_json(list_transform(links, lambda link: {
+                'traceId': link.trace_id,
+                'spanId': link.span_id,
+                'attributes': written_entries(link.attributes)
+            }))
+    end
+);
+
+create or replace macro short_entries(entries, most) as (
+    list_transform(
+        entries,
+        lambda entry: { 'key': entry.key, 'value': case when strlen(entry.value) <= most then entry.value end }
+    )
+);
+
+create or replace macro short_values(attributes, most) as (
+    map_from_entries(short_entries(map_entries(attributes), most))
 );
 
 create or replace macro scope_span_count(scopes) as (
@@ -243,4 +297,32 @@ create or replace macro is_odd_resource(resource_spans) as (
     (resource_spans.scopespans is null and resource_spans.instrumentationlibraryspans is null)
     or coalesce(has_odd_scopes(resource_spans.scopespans), false)
     or coalesce(has_odd_scopes(resource_spans.instrumentationlibraryspans), false)
+);
+
+-- The same of a request that was read with typed_shape().
+create or replace macro is_odd_member(resource_spans) as (
+    resource_spans.scopespans is null
+    or resource_spans.instrumentationlibraryspans is not null
+    or has_odd_scopes(resource_spans.scopespans)
+);
+
+create or replace macro lacks_value(entries) as (
+    len(list_filter(entries, lambda entry: entry.value is null)) > 0
+);
+
+create or replace macro lacks_attributes(members) as (
+    len(list_filter(members, lambda member: member.attributes is null)) > 0
+);
+
+-- (Of what is no object, all members are null.)
+create or replace macro is_odd(member) as (
+    (member.name is null and member.traceid is null) or lacks_value(member.attributes)
+);
+
+create or replace macro has_odd_members(written, members) as (
+    written is not null
+    and (
+        members is null
+        or len(list_filter(members, lambda member: is_odd(member))) > 0
+    )
 );

@@ -1,31 +1,41 @@
 -- What do the verdicts need to know of each span?
 -- grain:     span, the spans of a trace together
--- events:    exceptions only
+-- attribute_names, attribute_values: those that are looked at, in the order in which they were exported
+-- events:    exceptions only; null where there are none
 -- process:   equal for spans of one process
 -- $trace_id: of one trace only; null for all
 -- $names:    a pattern for the attributes that are looked at
+with
+
+chosen as (
+    select
+        * exclude (attributes),
+        list_filter(attributes, lambda entry: regexp_matches(entry.key, $names)) as attributes
+    from loaded
+    where coalesce(trace_id = cast($trace_id as varchar), true)
+)
+
 select
-    spans.trace_id,
-    spans.span_id,
-    spans.parent_id,
-    spans.name,
-    spans.scope,
-    spans.service,
-    spans.kind,
-    spans.has_remote_parent,
-    spans.started_ns,
-    spans.ended_ns,
-    spans.status,
-    spans.status_message,
-    spans.dropped_attributes,
-    map_from_entries(
-        list_filter(map_entries(spans.attributes), lambda entry: regexp_matches(entry.key, $names))
-    ) as attributes,
-    list_filter(spans.events, lambda event: event.name = 'exception') as events,
-    hash(spans.resource) as process,
-    coalesce(spans.resource['aml.synthetic'] = 'true', false) as is_synthetic
-from spans
-where coalesce(spans.trace_id = cast($trace_id as varchar), true)
+    trace_id,
+    span_id,
+    parent_id,
+    name,
+    scope,
+    service,
+    kind,
+    has_remote_parent,
+    started_ns,
+    ended_ns,
+    status,
+    status_message,
+    dropped_attributes,
+    list_transform(attributes, lambda entry: entry.key) as attribute_names,
+    list_transform(attributes, lambda entry: entry.value) as attribute_values,
+    case when events is not null then list_filter(event_rows(events), lambda event: event.name = 'exception') end
+        as events,
+    hash(resource) as process,
+    coalesce(resource['aml.synthetic'] = 'true', false) as is_synthetic
+from chosen
 order by
-    spans.trace_id,
-    spans.span_id
+    trace_id,
+    span_id

@@ -1,57 +1,130 @@
--- Which spans do the requests hold, in our own columns?
--- grain:     copy of a span, as exported; one whose ids are none, or that holds too much, is left out
--- $file:     name of the file
--- $most:     how many attributes, events or links one span may have (a short span is not asked)
-insert into spans
+-- Which spans do these lines hold, in our own columns?
+-- grain:     copy of a span, as exported
+-- fault:     what must be looked at by other means: 3 the line, whose spans are not taken from here, since a part of it
+--            is odd, or a span has no ids or too many parts; 2 a value that is empty or was not understood; 1 a part of
+--            the span that is missing or has another shape than it should. A line without spans has no row
+-- $lines:    bytes of each line. $places: its number in the file
+-- $file:     name of the file. $chunk: which lines these are
+-- $most:     how many attributes, events or links one span may have
+insert into loaded
 with
 
-parsed as (
+numbered as (
     select
-        exported.line_number,
-        exported.resource_attributes,
-        exported.scope_name,
-        exported.scope_version,
-        from_json(exported.span_json, span_shape()) as span
-    from exported
-    where not is_crowded(exported.span_json, $most)
+        unnest($places) as line_number,
+        unnest($lines) as encoded
+),
+
+requests as (
+    select
+        line_number,
+        try(from_json(decode(encoded), typed_shape())) as request
+    from numbered
+),
+
+resources as (
+    select
+        line_number,
+        len(list_filter(request.resourcespans, lambda spans_of: is_odd_member(spans_of))) > 0 as is_odd,
+        unnest(request.resourcespans) as resource_spans
+    from requests
+),
+
+described as (
+    select
+        line_number,
+        is_odd,
+        case
+            when strlen(resource_spans.resource.attributes) <= 1000000
+                then text_entries(from_json(resource_spans.resource.attributes, entries_shape()))
+        end as resource_entries,
+        resource_spans.scopespans as scopes
+    from resources
+),
+
+mapped as (
+    select
+        line_number,
+        is_odd,
+        coalesce(map_of(resource_entries), map()) as resource_attributes,
+        unnest(scopes) as scope_spans
+    from described
+),
+
+scoped as (
+    select
+        line_number,
+        is_odd,
+        resource_attributes,
+        coalesce(resource_attributes['service.name'], '') as service,
+        coalesce(scope_spans.scope.name, '') as scope_name,
+        coalesce(scope_spans.scope.version, '') as scope_version,
+        unnest(scope_spans.spans) as span
+    from mapped
 ),
 
 identified as (
     select
-        parsed.line_number,
-        parsed.resource_attributes,
-        parsed.scope_name,
-        parsed.scope_version,
-        parsed.span,
-        hex_id(parsed.span.traceid, 16) as trace_id,
-        hex_id(parsed.span.spanid, 8) as span_id,
-        hex_id(parsed.span.parentspanid, 8) as parent_id
-    from parsed
+        line_number,
+        is_odd,
+        resource_attributes,
+        service,
+        scope_name,
+        scope_version,
+        span,
+        hex_id(span.traceid, 16) as trace_id,
+        hex_id(span.spanid, 8) as span_id,
+        hex_id(span.parentspanid, 8) as parent_id,
+        case when span.status != '{}' then from_json(span.status, status_shape()) end as status,
+        text_entries(span.attributes) as attributes,
+        case when span.events is not null then from_json(span.events, members_shape()) end as events,
+        case when span.links is not null then from_json(span.links, members_shape()) end as links
+    from scoped
 )
 
 select
-    identified.trace_id,
-    identified.span_id,
-    identified.parent_id,
-    coalesce(identified.span.name, '') as name,
-    identified.scope_name,
-    identified.scope_version,
-    coalesce(identified.resource_attributes['service.name'], '') as service,
-    span_kind(identified.span.kind) as kind,
-    has_remote_parent(identified.span.flags) as has_remote_parent,
-    nanoseconds(identified.span.starttimeunixnano) as started_ns,
-    nanoseconds(identified.span.endtimeunixnano) as ended_ns,
-    status_name(identified.span.status.code) as status,
-    coalesce(identified.span.status.message, '') as status_message,
-    coalesce(attribute_map(identified.span.attributes), map()) as attributes,
-    case when len(identified.span.events) > 0 then event_rows(identified.span.events) else [] end as events,
-    case when len(identified.span.links) > 0 then link_rows(identified.span.links) else [] end as links,
-    identified.resource_attributes,
-    count_of(identified.span.droppedattributescount) as dropped_attributes,
-    count_of(identified.span.droppedeventscount) as dropped_events,
+    $chunk,
+    case
+        when
+            is_odd
+            or trace_id is null
+            or span_id is null
+            or len(attributes) > $most
+            or len(events) > $most
+            or len(links) > $most
+            then 3
+        when
+            lacks_value(attributes)
+            or has_odd_members(span.events, events)
+            or has_odd_members(span.links, links)
+            then 2
+        when
+            not starts_with(span.status, '{')
+            or attributes is null
+            or lacks_attributes(events)
+            or lacks_attributes(links)
+            then 1
+        else 0
+    end as fault,
+    trace_id,
+    span_id,
+    parent_id,
+    coalesce(span.name, '') as name,
+    scope_name,
+    scope_version,
+    service,
+    span_kind(span.kind) as kind,
+    has_remote_parent(span.flags) as has_remote_parent,
+    nanoseconds(span.starttimeunixnano) as started_ns,
+    nanoseconds(span.endtimeunixnano) as ended_ns,
+    status_name(status.code) as status,
+    coalesce(status.message, '') as status_message,
+    coalesce(attributes, []) as attributes,
+    case when len(events) > 0 then span.events end as events,
+    case when len(links) > 0 then span.links end as links,
+    resource_attributes,
+    count_of(span.droppedattributescount) as dropped_attributes,
+    count_of(span.droppedeventscount) as dropped_events,
     $file,
-    identified.line_number
+    line_number
 from identified
-where
-    identified.trace_id is not null
-    and identified.span_id is not null

@@ -1,29 +1,8 @@
 -- Which runs does a reference mean?
--- grain:     run, ordered by trace and root
+-- grain:     run, ordered by trace and root; columns as in reports/runs, which is at hand as run_rows()
 -- $prefix:   how its trace id begins, in lower case
-select
-    trace_id,
-    span_id,
-    class,
-    severity,
-    findings,
-    unchecked,
-    recovered,
-    first_span_id,
-    paused,
-    incomplete,
-    path,
-    outcome,
-    attempts,
-    coverage,
-    case_id,
-    online_class,
-    decided_by,
-    dependency,
-    error_type,
-    service,
-    agent
-from runs
+select * -- noqa: AM04
+from run_rows()
 where starts_with(trace_id, $prefix)
 order by
     trace_id asc,

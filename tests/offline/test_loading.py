@@ -286,6 +286,93 @@ def test_what_of_a_line_has_its_shape_is_read_beside_what_has_not(tmp_path):
     assert (read.bad_lines, read.spans, len(problems), len(spans)) == (1, 1, 1, 1)
 
 
+SHAPES = [
+    pytest.param({"attributes": {"a": "x"}}, "attributes of a span is no list", id="attributes, an object"),
+    pytest.param({"attributes": "x"}, "attributes of a span is no list", id="attributes, a text"),
+    pytest.param({"attributes": ["x"]}, "attributes of a span holds what is no object", id="an entry, a text"),
+    pytest.param({"attributes": [{"key": "a", "value": "x"}]}, "a value that is no object", id="a bare value"),
+    pytest.param({"status": "ERROR"}, "status of a span is no object", id="status, a text"),
+    pytest.param({"status": [2]}, "status of a span is no object", id="status, a list"),
+    pytest.param({"events": {"name": "exception"}}, "events of a span is no list", id="events, an object"),
+    pytest.param({"events": ["exception"]}, "events of a span holds what is no object", id="an event, a text"),
+    pytest.param({"events": [{"attributes": {"a": 1}}]}, "attributes of an event is no list", id="of an event"),
+    pytest.param(
+        {"events": [{"attributes": [{"key": "a", "value": 1}]}]}, "a value that is no object", id="in an event"
+    ),
+    pytest.param({"links": "x"}, "links of a span is no list", id="links, a text"),
+    pytest.param({"links": [{"attributes": 5}]}, "attributes of a link is no list", id="of a link"),
+]
+ABSENT = [
+    pytest.param({"attributes": None, "status": None, "events": None, "links": None}, id="null"),
+    pytest.param({"attributes": [], "status": {}, "events": [], "links": []}, id="empty"),
+    pytest.param({"attributes": [{"key": "a"}, {"key": "b", "value": {}}, {"key": "c", "value": None}]}, id="values"),
+    pytest.param({"events": [{}, {"name": "x", "attributes": []}], "links": [{"traceId": trace_id(7)}]}, id="members"),
+]
+
+
+class TestShapesOfParts:
+    @pytest.mark.parametrize(("fields", "said"), SHAPES)
+    def test_a_part_of_another_shape_is_no_silence(self, tmp_path, fields, said):
+        """A failed call whose status is not understood would be a pass. The line counts as bad; its spans count."""
+        path = write(tmp_path / "a.jsonl", line(*good(1)), line(span(2, 1), span(2, 2) | fields))
+        read, problems, found = loaded(path)
+        assert (read.bad_lines, read.spans, len(found)) == (1, 4, 4)
+        ((number, reason),) = problems
+        assert number == 2
+        assert said in reason
+
+    @pytest.mark.parametrize("fields", ABSENT)
+    def test_a_part_that_is_not_there_is_none(self, tmp_path, fields):
+        """Exporters leave out what is empty, or write it as null."""
+        read, problems, found = loaded(write(tmp_path / "a.jsonl", line(span(1, 1) | fields)))
+        assert (read.bad_lines, problems, len(found)) == (0, [], 1)
+
+    def test_a_part_that_is_left_out_is_none(self, tmp_path):
+        """As the JSON of protobuf does."""
+        bare = {"traceId": trace_id(1), "spanId": span_id(1)}
+        assert loaded(write(tmp_path / "a.jsonl", line(bare)))[1] == []
+
+
+@pytest.fixture
+def all_odd(monkeypatch):
+    """Let every line be one that must be sorted out."""
+    insert = store.Loader.load
+
+    def load_oddly(loader, chunk):
+        found = insert(loader, chunk)
+        is_exported = any(b'"scopeSpans": [{"scope"' in each for each in chunk.lines)
+        return store.Loaded(found.chunk, dict.fromkeys(chunk.numbers, store.Fault.LINE) if is_exported else {})
+
+    return lambda: monkeypatch.setattr(store.Loader, "load", load_oddly)
+
+
+def test_a_line_that_is_sorted_out_gives_the_spans_of_one_that_is_not(tmp_path, all_odd):
+    """There are two ways in, and one reading."""
+    spans = [
+        span(1, number, attributes=pairs(case(number) | {"n": number, "l": [1, {"a": None}]})) for number in (1, 2)
+    ]
+    spans += [span(3, number, **more) for number, more in enumerate((EQUAL, *DIFFERENT[:12]), start=1)]
+    request_of = json.dumps(request(*spans, resource={"a": "x"}))
+    path = write(tmp_path / "a.jsonl", request_of, request_of.replace("000000000001", "000000000009"), "nonsense")
+    with Store() as opened:
+        load(opened, [path])
+        straight = opened.cursor().execute("from spans order by all").fetchall()
+    all_odd()
+    with Store() as opened:
+        load(opened, [path])
+        assert opened.cursor().execute("from spans order by all").fetchall() == straight
+    assert len(straight) > len(spans)
+
+
+def test_what_could_take_all_memory_is_parsed_by_parts(tmp_path, monkeypatch):
+    """A bound of what is parsed at once changes nothing."""
+    path = write(tmp_path / "a.jsonl", *(line(*good(trace)) for trace in range(1, 5)))
+    free = loaded(path)
+    for most in (10, 40, 100):
+        monkeypatch.setattr(store, "CHUNK_PARTS", most)
+        assert loaded(path) == free
+
+
 def test_the_old_name_of_scopes_is_read(tmp_path):
     """Files are kept longer than names."""
     old = {
