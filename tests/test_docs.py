@@ -3,6 +3,7 @@
 import dataclasses
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -11,12 +12,16 @@ from pathlib import Path
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from otel_aml import TakeoverQueue
+from otel_aml.cli import app
 from otel_aml.conventions.values import ANSWER_BYTES, SCANNED_BYTES
 from otel_aml.core.circuit import CircuitPolicy
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
+from otel_aml.recover.takeover import Choice, ReviewState
 from otel_aml.spans import attributes
 
 ROOT = Path(__file__).parent.parent
@@ -24,6 +29,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
 DOCS = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 FIRST_SCREEN_LINES = 40
+_OURS = {**os.environ, "PYTHONPATH": str(ROOT)}
 
 
 def tables():
@@ -234,6 +240,38 @@ class TestCircuit:
         """All of them."""
         shown = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", self.PAGE, re.MULTILINE))
         assert shown == {field.name: str(field.default) for field in dataclasses.fields(CircuitPolicy)}
+
+
+class TestTakeover:
+    """docs/takeover.md says how a person takes over."""
+
+    PAGE = (ROOT / "docs" / "takeover.md").read_text(encoding="utf-8")
+
+    def test_its_examples_run(self, tmp_path):
+        """In order, in a fresh process, in a folder of its own."""
+        code = in_order(BEFORE_THE_FIRST, "import otel_aml", *blocks(self.PAGE, "python"), "queue.close()")
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path, env=_OURS
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "True typology {'evidence': ['tx-1']}"
+
+    def test_every_number_is_explained(self, tmp_path):
+        """And no other."""
+        with TakeoverQueue(tmp_path / "takeover.db") as queue:
+            table = self.PAGE.partition("## The numbers")[2].partition("\n## ")[0]
+            assert re.findall(r"^\| `(\w+)`", table, re.MULTILINE) == list(queue.stats())
+
+    def test_every_choice_and_state_is_explained(self):
+        """A page draws each."""
+        table = self.PAGE.partition("| choice |")[2].partition("\n\n")[0]
+        assert set(re.findall(r"^\| `(\w+)`", table, re.MULTILINE)) == set(Choice)
+        assert {state for state in ReviewState if f"`{state}`" not in self.PAGE} == set()
+
+    def test_every_command_has_an_example(self):
+        """That can be copied."""
+        commands = {found for found, _ in re.findall(r"^otel-aml queue (\w+)(.*)$", self.PAGE, re.MULTILINE)}
+        assert commands == set(get_command(app).commands["queue"].commands)
 
 
 class TestOffline:
