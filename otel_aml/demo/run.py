@@ -29,12 +29,14 @@ from otel_aml.demo.model import SarDraft
 from otel_aml.demo.notes import BY_ID
 from otel_aml.demo.provider import RateLimitError
 from otel_aml.errors import ConfigurationError
+from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable
     from pathlib import Path
 
     from opentelemetry.sdk.trace.export import SpanExporter
+    from opentelemetry.trace import Span
 
 SCOPE: Final = "otel_aml.demo"
 CONTRACT: Final = otel_aml.Contract(answer=SarDraft, cited_ids="cited_tx_ids", typology="typology")
@@ -122,6 +124,7 @@ def run_demo(  # noqa: PLR0913 - all but two by keyword
     exporter: SpanExporter,
     capture_content: bool = True,
     declare_notes: bool = False,
+    labelled: bool = False,
     on_case: Callable[[CaseRun], None] | None = None,
 ) -> DemoResult:
     """Run the copilot over seeded cases.
@@ -133,6 +136,8 @@ def run_demo(  # noqa: PLR0913 - all but two by keyword
         capture_content: Whether messages, arguments, results, documents and answers go into attributes.
         declare_notes: Whether the app tells the add-on live which notes a case needs. Normally that is a label,
             and stands in the gold file.
+        labelled: Whether labels and the judge's word stand on the run's root, as in an evaluation: then every check
+            is decided live.
         on_case: Called after each case.
 
     Raises:
@@ -145,7 +150,13 @@ def run_demo(  # noqa: PLR0913 - all but two by keyword
     try:
         with _no_surroundings():
             for demo_case in deal(seed, cases):
-                run = _run_case(demo_case, provider, capture_content=capture_content, declare_notes=declare_notes)
+                run = _run_case(
+                    demo_case,
+                    provider,
+                    capture_content=capture_content,
+                    declare_notes=declare_notes,
+                    labelled=labelled,
+                )
                 runs.append(run)
                 if on_case is not None:
                     on_case(run)
@@ -229,6 +240,7 @@ def _run_case(
     *,
     capture_content: bool,
     declare_notes: bool,
+    labelled: bool,
 ) -> CaseRun:
     tracer = provider.get_tracer(SCOPE)
     file, needed = demo_case.case.file, demo_case.case.needed_notes
@@ -242,9 +254,24 @@ def _run_case(
             tracer_provider=provider,
         ) as handle,
     ):
-        trace.get_current_span().set_attribute("aml.synthetic", True)  # noqa: FBT003 - the SDK's signature
-        Copilot(tracer, desk_for(demo_case), handle, outcome, capture_content=capture_content).run(file)
+        root = trace.get_current_span()
+        root.set_attribute(names.SYNTHETIC, True)  # noqa: FBT003 - the SDK's signature
+        try:
+            Copilot(tracer, desk_for(demo_case), handle, outcome, capture_content=capture_content).run(file)
+        finally:
+            if labelled:
+                _label(root, CaseRun(demo_case=demo_case, answer=outcome.answer, retrieved=outcome.retrieved))
     return CaseRun(demo_case=demo_case, answer=outcome.answer, retrieved=outcome.retrieved)
+
+
+def _label(root: Span, run: CaseRun) -> None:
+    """Write on the root what the gold file and the judge say."""
+    gold, judged = run.gold, run.judged
+    root.set_attribute(names.GOLD_TYPOLOGY, gold["typology"])
+    if "doc_ids" in gold:
+        root.set_attribute(names.GOLD_NOTES, gold["doc_ids"])
+    if judged is not None:
+        root.set_attribute(names.JUDGE_CONTEXT_USED, judged["context_used"])
 
 
 @contextmanager
