@@ -17,7 +17,18 @@ def certificate(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tls")
     made = subprocess.run(
         [
-            *(program("openssl"), "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"),
+            *(
+                program("openssl"),
+                "req",
+                "-x509",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+            ),
             *("-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key.pem"),
             *("-out", folder / "cert.pem"),
         ],

@@ -17,6 +17,7 @@ import urllib.request
 from concurrent import futures
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import grpc
 import pytest
@@ -73,8 +74,10 @@ def until(what: str, check, *, patience: float = PATIENCE):
     return None
 
 
-def fetch(url: str, *, data: bytes | None = None, headers: dict[str, str] | None = None) -> str:
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers or {}), timeout=10) as answer:
+def fetch(url: str, *, data: bytes | None = None, headers: dict[str, str] | None = None, context=None) -> str:
+    with urllib.request.urlopen(
+        urllib.request.Request(url, data, headers or {}), timeout=10, context=context
+    ) as answer:
         return answer.read().decode()
 
 
@@ -102,12 +105,10 @@ def otel_aml(*args: object) -> dict:
 class Process:
     """A server in a process of its own, with its log."""
 
-    def __init__(self, command: list[str], log: Path, *, env: dict[str, str], cwd: Path, preexec_fn=None) -> None:
+    def __init__(self, command: list[str], log: Path, *, env: dict[str, str], cwd: Path) -> None:
         self.log = log
         with log.open("ab") as out:
-            self.process = subprocess.Popen(
-                command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=cwd, preexec_fn=preexec_fn
-            )
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env, cwd=cwd)
 
     def is_up(self, url: str) -> bool:
         if self.process.poll() is not None:
@@ -139,7 +140,7 @@ class Collector:
     settings: dict[str, str] = field(default_factory=dict)
     overlays: tuple[Path, ...] = ()
     gates: str = "ottl.set.allowNil"
-    preexec_fn: object = None
+    wrap: tuple[str, ...] = ()
     process: Process | None = None
 
     def __post_init__(self) -> None:
@@ -177,11 +178,10 @@ class Collector:
     def start(self) -> Collector:
         configs = [part for file in self.files for part in ("--config", str(file))]
         self.process = Process(
-            [self.program, f"--feature-gates={self.gates}", *configs],
+            [*self.wrap, self.program, f"--feature-gates={self.gates}", *configs],
             self.folder / "log",
             env=self.environment,
             cwd=self.folder,
-            preexec_fn=self.preexec_fn,
         )
         until("the Collector is up", lambda: self.process.is_up(f"http://127.0.0.1:{self.health}"))
         return self
@@ -193,7 +193,7 @@ class Collector:
     def kill(self) -> None:
         self.process.kill()
 
-    def __enter__(self) -> Collector:
+    def __enter__(self) -> Self:
         return self if self.process else self.start()
 
     def __exit__(self, *_: object) -> None:
@@ -259,7 +259,7 @@ class TraceStore(trace_service_pb2_grpc.TraceServiceServicer):
                 for span in scope.spans
             ]
 
-    def __enter__(self) -> TraceStore:
+    def __enter__(self) -> Self:
         self.server.start()
         return self
 
@@ -315,7 +315,7 @@ class Prometheus:
     def by(self, label: str, promql: str) -> dict[str, float]:
         return {labels[label]: value for labels, value in self.query(promql)}
 
-    def __enter__(self) -> Prometheus:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
