@@ -382,7 +382,7 @@ def _headings(page):
 
 def _part(module):
     name = module.split()[0].rpartition("/")[2]
-    return re.sub(r"(receiver|processor|exporter|extension)$", "", name)
+    return re.sub(r"(receiver|processor|exporter|extension|connector)$", "", name)
 
 
 def _cli(*words, folder=ROOT):
