@@ -94,7 +94,7 @@ def list_tasks(  # noqa: PLR0913 - the options of the command
     json: AsJson = False,
 ) -> None:
     """List what waits, the most urgent first."""
-    statuses = tuple(status) if status else (TaskStatus.OPEN, TaskStatus.CLAIMED)
+    statuses = tuple(status) if status else (TaskStatus.WAITING, TaskStatus.CLAIMED)
     with _opened(queue) as opened:
         tasks = opened.tasks(statuses=statuses, kind=kind, case_id=case, limit=rows)
         counts = opened.stats()
@@ -500,8 +500,8 @@ def _hold(found: Mapping[str, Any]) -> str:
 
 
 def _counted(counts: Mapping[str, Any]) -> str:
-    named = {name: counts[name] for name in ("open", "claimed", "decided", "overdue")}
-    oldest = f"; the oldest waits {_lasted(counts['oldest_seconds'])}" if counts["open"] + counts["claimed"] else ""
+    named = {name: counts[name] for name in ("waiting", "claimed", "decided", "overdue")}
+    oldest = f"; the oldest waits {_lasted(counts['oldest_age_seconds'])}" if counts["open"] else ""
     return ", ".join(f"{name} {count}" for name, count in named.items()) + oldest
 
 

@@ -58,16 +58,16 @@ class TestLooking:
         queue.claim("ann", task_id="sar-1")
         found = run("queue", "list")
         first, second = found.out.splitlines()
-        assert first.split()[:4] == ["err-1", "error_review", "open", "tool_failure"]
+        assert first.split()[:4] == ["err-1", "error_review", "waiting", "tool_failure"]
         assert second.split()[:3] == ["sar-1", "sar_approval", "claimed"]
         assert "ann" in second
-        assert "otel-aml: open 1, claimed 1, decided 0, overdue 0; the oldest waits" in found.err
+        assert "otel-aml: waiting 1, claimed 1, decided 0, overdue 0; the oldest waits" in found.err
 
     def test_a_list_is_narrowed(self, run, queue):
         """By status, kind and case; as JSON with the counts."""
         queue.decide("err-1", "retry", by="ann")
         assert run("queue", "list", "--case", "C-17").out == ""
-        found = json.loads(run("queue", "list", "--status", "decided", "--status", "open", "--json").out)
+        found = json.loads(run("queue", "list", "--status", "decided", "--status", "waiting", "--json").out)
         assert [each["id"] for each in found["tasks"]] == ["sar-1", "err-1"]
         assert found["counts"]["decided"] == 1
         found = json.loads(run("queue", "list", "--kind", "error_review", "--json").out)

@@ -15,6 +15,8 @@ Row = Mapping[str, Any]
 C = TypeVar("C")
 
 SCHEMA_VERSION: Final = 1
+IDLE: Final = 8
+"""So many connections wait at most to be used again."""
 TABLES: Final = (
     """
     create table takeover_tasks (
@@ -46,6 +48,7 @@ TABLES: Final = (
         lease_us bigint not null default 0,
         escalation bigint not null default 0,
         escalated_us bigint,
+        acknowledged_us bigint,
         choice text,
         decided_by text,
         decided_us bigint,
@@ -55,6 +58,7 @@ TABLES: Final = (
     """,
     "create index takeover_tasks_open on takeover_tasks (urgent_us, created_us, id) where decided_us is null",
     "create index takeover_tasks_decided on takeover_tasks (decided_us) where decided_us is not null",
+    "create index takeover_tasks_unheard on takeover_tasks (decided_us) where acknowledged_us is null",
     "create index takeover_tasks_case on takeover_tasks (case_id)",
     """
     create table takeover_links (
@@ -156,10 +160,13 @@ class Idle(Generic[C]):
         with self._lock:
             return self._waiting.pop() if self._waiting else None
 
-    def put(self, connection: C) -> None:
-        """Let one wait."""
+    def put(self, connection: C) -> bool:
+        """Let one wait; False where enough do, and it is to be closed."""
         with self._lock:
+            if len(self._waiting) >= IDLE:
+                return False
             self._waiting.append(connection)
+            return True
 
     def take_all(self) -> list[C]:
         """Take all that wait."""

@@ -9,17 +9,23 @@ from otel_aml.errors import InvalidTask
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+_FIRST: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LONGEST: Final = timedelta(days=36_525)
 
 
 def microseconds(moment: datetime, what: str = "the clock") -> int:
     """Count from 1970.
 
     Raises:
-        InvalidTask: The moment has no time zone.
+        InvalidTask: The moment has no time zone, or UTC has no such year.
     """
     if moment.tzinfo is None:
         raise InvalidTask(f"{what} has no time zone; give an aware datetime, as datetime.now(UTC) is")
-    return (moment - _EPOCH) // _MICROSECOND
+    count = (moment - _EPOCH) // _MICROSECOND
+    if not _FIRST <= count <= _LAST:
+        raise InvalidTask(f"{what} lies outside of the years 1 to 9999 in UTC; give a moment within")
+    return count
 
 
 def moment(count: int) -> datetime:
@@ -36,8 +42,8 @@ def lasting(span: timedelta, what: str) -> int:
     """Count the microseconds of a span of time.
 
     Raises:
-        InvalidTask: It is not longer than nothing.
+        InvalidTask: It is not longer than nothing, or longer than a hundred years.
     """
-    if span <= timedelta(0):
-        raise InvalidTask(f"{what} is {span}; it must be longer than nothing")
+    if not timedelta(0) < span <= _LONGEST:
+        raise InvalidTask(f"{what} is {span}; it must be longer than nothing, and a hundred years at most")
     return span // _MICROSECOND

@@ -67,11 +67,11 @@ class PostgresDatabase:
             with suppress(Exception):
                 if _may_go_on(error):
                     connection.execute("rollback")
-                    self._idle.put(connection)
+                    self._put(connection)
                 else:
                     connection.close()
             raise
-        self._idle.put(connection)
+        self._put(connection)
 
     def now_us(self, session: Session) -> int:
         """Read the server's clock: it is the one that all its clients share."""
@@ -84,6 +84,10 @@ class PostgresDatabase:
     def close(self) -> None:
         """Close all connections."""
         for connection in self._idle.take_all():
+            connection.close()
+
+    def _put(self, connection: psycopg.Connection[dict[str, Any]]) -> None:
+        if not self._idle.put(connection):
             connection.close()
 
     def _begun(self, mode: str) -> psycopg.Connection[dict[str, Any]]:

@@ -49,7 +49,7 @@ LEASE: Final = timedelta(minutes=15)
 RETENTION: Final = timedelta(days=5 * 365 + 2)
 """Five years, whichever leap days they hold."""
 _A_BATCH: Final = 100
-_UNDECIDED: Final = (TaskStatus.OPEN, TaskStatus.CLAIMED)
+_UNDECIDED: Final = (TaskStatus.WAITING, TaskStatus.CLAIMED)
 _NEEDS_A_COMMENT: Final = frozenset({Choice.RETURNED})
 
 
@@ -108,6 +108,8 @@ class TakeoverQueue:
         Raises:
             InvalidTask: Another task has this id, or had it before it was deleted.
         """
+        if not isinstance(task, ApprovalTask):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidTask(f"a {type(task).__name__} is no ApprovalTask; make one of it")
         row = row_of(task)
         names = (*row, "created_us")
         with self._database.transaction(writes=True) as session:
@@ -130,6 +132,29 @@ class TakeoverQueue:
         """
         with self._database.transaction(writes=False) as session:
             return resumption_of(_one(session, sql.ONE, task_id))
+
+    def resumptions(self, *, limit: int = 100) -> list[Resumption]:
+        """List the decisions that nobody has acknowledged, oldest first.
+
+        An agent that goes on by itself looks here when it starts, so that a decision is not lost that was made while
+        it was away, or just before it was killed.
+        """
+        with self._database.transaction(writes=False) as session:
+            found = [resumption_of(row) for row in session.rows(sql.UNHEARD, limit=_count(limit))]
+            return [each for each in found if each is not None]
+
+    def acknowledge(self, task_id: str) -> bool:
+        """Say that the agent has gone on, or that whoever must know of the decision does.
+
+        Call it when that is safe: until then `resumptions` lists the decision again. False where it was said before, or
+        nothing is decided.
+
+        Raises:
+            UnknownTask: There is no such task.
+        """
+        with self._database.transaction(writes=True) as session:
+            self._locked(session, task_id)
+            return bool(session.change(sql.ACKNOWLEDGE, id=task_id, now=self._now(session)))
 
     # --- the person: looks, takes, decides -----------------------------------------------------------------------
 
@@ -158,14 +183,14 @@ class TakeoverQueue:
             found = session.rows(
                 sql.LIST,
                 now=now,
-                open=int(TaskStatus.OPEN in statuses),
+                waiting=int(TaskStatus.WAITING in statuses),
                 claimed=int(TaskStatus.CLAIMED in statuses),
                 decided=int(TaskStatus.DECIDED in statuses),
                 kind=None if kind is None else str(member(TaskKind, kind, "kind")),
                 case_id=None if case_id is None else checked_name(case_id, "case_id"),
                 claimed_by=None if claimed_by is None else same_person(checked_name(claimed_by, "claimed_by")),
-                limit=max(limit, 0),
-                offset=max(offset, 0),
+                limit=_count(limit),
+                offset=_count(offset),
             )
             return [summary_of(row, now) for row in found]
 
@@ -174,7 +199,7 @@ class TakeoverQueue:
         if not is_beginning(beginning):
             return []
         with self._database.transaction(writes=False) as session:
-            found = session.rows(sql.MATCHING, beginning=beginning, length=len(beginning), limit=limit)
+            found = session.rows(sql.MATCHING, beginning=beginning, length=len(beginning), limit=_count(limit))
             return [row["id"] for row in found]
 
     def show(self, task_id: str) -> QueuedTask:
@@ -428,8 +453,7 @@ class TakeoverQueue:
             count += len(found)
             if len(found) < _A_BATCH:
                 break
-        if count:
-            self._database.forget()
+        self._database.forget()
         return count
 
     def labels(self) -> Iterator[labels.DecidedLabel]:
@@ -467,9 +491,10 @@ class TakeoverQueue:
         """Count what waits and what was done, as numbers that metrics can observe.
 
         Returns:
-            `open`, `claimed`, `decided`: tasks by status. `undecided_by_kind`: by kind. `oldest_seconds`: the age of
-            the oldest that is undecided, 0 without one. `overdue`: undecided beyond `expires_at` or `due_at`.
-            `escalated`: undecided and escalated. `decisions_by_choice`. `holds`: legal holds. And since ever:
+            `open`: tasks that are undecided; of them `waiting` (nobody holds them) and `claimed`. `open_by_kind`.
+            `oldest_age_seconds`: the age of the oldest that is open, 0 without one. `decided`. `overdue`: undecided beyond `expires_at` or `due_at`.
+            `escalated`: undecided and escalated. `unacknowledged`: decided, and nobody has said that it was heard.
+            `decisions_by_choice`. `holds`: legal holds. And since ever:
             `submitted`, `escalations`, `detail_views`, `deleted`.
         """
         with self._database.transaction(writes=False) as session:
@@ -480,10 +505,10 @@ class TakeoverQueue:
             acts = {row["act"]: int(row["n"]) for row in session.rows(sql.ACTS)}
         oldest = counts["oldest_us"]
         return {
-            **{name: int(counts[name] or 0) for name in ("open", "claimed", "decided")},
-            "undecided_by_kind": {str(kind): kinds.get(kind, 0) for kind in TaskKind},
-            "oldest_seconds": 0.0 if oldest is None else max(now - oldest, 0) / 1_000_000,
-            **{name: int(counts[name] or 0) for name in ("overdue", "escalated")},
+            **{name: int(counts[name] or 0) for name in ("open", "waiting", "claimed", "decided")},
+            "open_by_kind": {str(kind): kinds.get(kind, 0) for kind in TaskKind},
+            "oldest_age_seconds": 0.0 if oldest is None else max(now - oldest, 0) / 1_000_000,
+            **{name: int(counts[name] or 0) for name in ("overdue", "escalated", "unacknowledged")},
             "decisions_by_choice": {str(choice): choices.get(choice, 0) for choice in Choice},
             "holds": int(counts["holds"]),
             "submitted": acts.get(Act.SUBMITTED, 0),
@@ -581,6 +606,10 @@ def _one(session: Session, statement: str, task_id: str) -> Row:
 def _head(session: Session, lock: str = "") -> Head:
     ((seq, found),) = (row.values() for row in session.rows(f"{sql.HEAD} {lock}"))
     return Head(seq, found)
+
+
+def _count(asked: int) -> int:
+    return min(max(asked, 0), NEVER)
 
 
 def _said_at(count: int) -> str:

@@ -50,11 +50,13 @@ class SqliteDatabase:
         self._idle: Idle[sqlite3.Connection] = Idle()
         _check_folder(path, create=create)
         _check_file(path, create=create)
+        self._identity = _identity(path)
         self._prepare(create=create)
 
     @contextmanager
     def transaction(self, *, writes: bool) -> Generator[Session]:
         """Open a transaction; a writer waits for the writer before it."""
+        self._check_same()
         connection = self._idle.take() or self._opened()
         try:
             with _told(self._path):
@@ -67,7 +69,7 @@ class SqliteDatabase:
                 connection.rollback()
             connection.close()
             raise
-        self._idle.put(connection)
+        self._put(connection)
 
     def now_us(self, session: Session) -> int:  # noqa: ARG002 - the protocol's signature
         """Read the clock of the machine: all who share a file share it."""
@@ -78,12 +80,24 @@ class SqliteDatabase:
         connection = self._idle.take() or self._opened()
         with _told(self._path):
             connection.execute("pragma wal_checkpoint(truncate)").fetchall()
-        self._idle.put(connection)
+        self._put(connection)
 
     def close(self) -> None:
         """Close all connections."""
         for connection in self._idle.take_all():
             connection.close()
+
+    def _put(self, connection: sqlite3.Connection) -> None:
+        if not self._idle.put(connection):
+            connection.close()
+
+    def _check_same(self) -> None:
+        """See that the file is still there: SQLite would go on writing into one that nobody finds any more."""
+        if _identity(self._path) != self._identity:
+            raise QueueUnavailable(
+                f"'{self._path}' was removed or replaced since it was opened; stop who uses it, see which is right, "
+                "and open it anew"
+            )
 
     def _opened(self) -> sqlite3.Connection:
         with _told(self._path):
@@ -107,7 +121,15 @@ class SqliteDatabase:
         except BaseException:
             connection.close()
             raise
-        self._idle.put(connection)
+        self._put(connection)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class _SqliteSession:

@@ -24,7 +24,7 @@ WHOLE: Final = f"""
 LIST: Final = f"""
     select {_SUMMARY}
     from takeover_tasks
-    where (($open = 1 and decided_us is null and lease_us <= $now)
+    where (($waiting = 1 and decided_us is null and lease_us <= $now)
            or ($claimed = 1 and decided_us is null and lease_us > $now)
            or ($decided = 1 and decided_us is not null))
       and (cast($kind as text) is null or kind = $kind)
@@ -100,13 +100,27 @@ LABELLED: Final = """
     order by decided_us, id
     limit $limit
 """
+UNHEARD: Final = f"""
+    select {_SUMMARY}, state, response_schema, edited
+    from takeover_tasks
+    where decided_us is not null and acknowledged_us is null
+    order by decided_us, id
+    limit $limit
+"""  # noqa: S608
+ACKNOWLEDGE: Final = """
+    update takeover_tasks
+    set acknowledged_us = $now
+    where id = $id and decided_us is not null and acknowledged_us is null
+"""
 COUNTS: Final = """
     select
-        sum(case when decided_us is null and lease_us <= $now then 1 else 0 end) as open,
+        sum(case when decided_us is null then 1 else 0 end) as open,
+        sum(case when decided_us is null and lease_us <= $now then 1 else 0 end) as waiting,
         sum(case when decided_us is null and lease_us > $now then 1 else 0 end) as claimed,
         sum(case when decided_us is not null then 1 else 0 end) as decided,
         sum(case when decided_us is null and urgent_us <= $now then 1 else 0 end) as overdue,
         sum(case when decided_us is null and escalation > 0 then 1 else 0 end) as escalated,
+        sum(case when decided_us is not null and acknowledged_us is null then 1 else 0 end) as unacknowledged,
         min(case when decided_us is null then created_us end) as oldest_us,
         (select count(*) from takeover_holds) as holds
     from takeover_tasks

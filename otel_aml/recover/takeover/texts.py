@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Final
 
 from otel_aml.errors import InvalidTask
 
 NAME_CHARACTERS: Final = 500
 TEXT_BYTES: Final = 16 * 1024
+_NOT_IN_A_NAME: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Control characters, halves of characters, and what ends a line."""
+_UNSEEN: Final = frozenset({"Cf", "Zs"})
 
 
 def checked_name(value: object, what: str) -> str:
@@ -18,8 +22,11 @@ def checked_name(value: object, what: str) -> str:
     """
     if not isinstance(value, str):
         raise InvalidTask(f"{what} is of type {type(value).__name__}; give a text")
-    if not value.strip() or len(value) > NAME_CHARACTERS or not value.isprintable():
-        raise InvalidTask(f"{what} is {value!r:.60}; give one line of 1 to {NAME_CHARACTERS} printable characters")
+    odd = any(unicodedata.category(letter) in _NOT_IN_A_NAME for letter in value)
+    if not value.strip() or len(value) > NAME_CHARACTERS or odd:
+        raise InvalidTask(
+            f"{what} is {ascii(value)[:60]}; give one line of 1 to {NAME_CHARACTERS} printable characters"
+        )
     return value
 
 
@@ -45,4 +52,5 @@ def checked_text(value: object, what: str, limit: int = TEXT_BYTES) -> str:
 
 def same_person(name: str) -> str:
     """Give the form in which two spellings of one name are equal."""
-    return "".join(name.split()).casefold()
+    plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
+    return "".join(letter for letter in plain if unicodedata.category(letter) not in _UNSEEN)

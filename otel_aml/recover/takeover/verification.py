@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from otel_aml.recover.takeover.database import Row, Session
 
 _A_BATCH: Final = 500
-_FEW: Final = 20
+_FEW: Final = 4
 FAULTS: Final = 1_000
 """So many faults are told at most."""
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class TaskStatus(StrEnum):
     """How far a task is. Time alone never ends one."""
 
-    OPEN = "open"
+    WAITING = "waiting"
     CLAIMED = "claimed"
     DECIDED = "decided"
 
@@ -53,7 +53,7 @@ class TaskSummary:
     """A task as a list shows it.
 
     Args:
-        status: `open` (nobody holds it), `claimed`, `decided`.
+        status: `waiting` (nobody holds it), `claimed`, `decided`.
         age_seconds: Since it was submitted; of a decided one, until the decision.
         is_overdue: Whether it is undecided though `expires_at` or `due_at` has passed.
         escalation: How often passing one of them has been escalated: 0, 1 or 2.
@@ -186,7 +186,7 @@ def _shown(row: Row, now_us: int) -> dict[str, Any]:
     is_claimed = decision is None and row["lease_us"] > now_us
     urgent = [each for each in (row["due_us"], row["expires_us"]) if each is not None]
     until = now_us if decision is None else row["decided_us"]
-    undecided = TaskStatus.CLAIMED if is_claimed else TaskStatus.OPEN
+    undecided = TaskStatus.CLAIMED if is_claimed else TaskStatus.WAITING
     return {
         **{name: row[name] for name in ("id", "case_id", "trace_id", "step_id", "user_message", "author", "typology")},
         **{name: row[name] for name in ("follows", "escalation", "state_bytes")},

@@ -147,6 +147,43 @@ class TestAFile:
             other.close()
             assert queue.stats()["submitted"] == 0
 
+    def test_a_file_that_is_taken_away_is_missed(self, tmp_path):
+        """SQLite would go on writing into one that nobody finds any more."""
+        path = tmp_path / "t.db"
+        with TakeoverQueue(path) as queue:
+            queue.submit(review())
+            for each in tmp_path.iterdir():
+                each.unlink()
+            with pytest.raises(QueueUnavailable, match="removed or replaced"):
+                queue.submit(review())
+            TakeoverQueue(path).close()
+            with pytest.raises(QueueUnavailable, match="removed or replaced"):
+                queue.stats()
+
+    def test_a_full_disk_leaves_nothing_half_written(self, tmp_path):
+        """It says so, and once there is room it goes on."""
+        with TakeoverQueue(tmp_path / "t.db") as queue:
+            queue.submit(review(id="small"))
+            with queue._database.transaction(writes=False) as session:
+                size = session.rows("pragma page_count")[0]["page_count"]
+                session.rows(f"pragma max_page_count = {size + 2}")
+            with pytest.raises(QueueUnavailable, match="full"):
+                queue.submit(review(id="large", state="x" * 100_000))
+            assert [each.id for each in queue.tasks()] == ["small"]
+            assert queue.verify().is_whole
+            queue.submit(review(id="large", state="x" * 100_000))
+            assert queue.verify().tasks == 2
+
+    def test_it_keeps_a_few_connections(self, tmp_path):
+        """However many threads have used it."""
+        with TakeoverQueue(tmp_path / "t.db") as queue:
+            threads = [threading.Thread(target=queue.stats) for _ in range(30)]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+            assert 1 <= len(queue._database._idle._waiting) <= 8
+
     @pytest.mark.parametrize("where", ["mysql://x", "sqlite://x", "https://example.com", ":memory:", ""])
     def test_what_is_no_place_is_refused(self, where, tmp_path, monkeypatch):
         """A queue in memory would lose all."""

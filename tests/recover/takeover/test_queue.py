@@ -31,7 +31,7 @@ class TestHandingOver:
         found = queue.show(queue.submit(task))
         assert (found.state, found.state_json) == ({"n": 2**200, "text": "审查"}, task.state_json)
         assert (found.plan, found.choices, found.user_message) == (task.plan, task.choices, "...")
-        assert (found.status, found.review) == (TaskStatus.OPEN, ReviewState.ERROR)
+        assert (found.status, found.review) == (TaskStatus.WAITING, ReviewState.ERROR)
 
     @pytest.mark.parametrize("document", [b'{"a": 1, "a": 2.50}', b'["\\u0000\\ud800", "\xe2\x80\xa8"]', b" 0 "])
     def test_the_state_is_kept_byte_for_byte(self, queue, document):
@@ -62,6 +62,12 @@ class TestHandingOver:
         queue.submit(review(id="a"))
         with pytest.raises(InvalidTask, match="another task has the id 'a'"):
             queue.submit(review(id="a", **other))
+
+    @pytest.mark.parametrize("given", [{}, None, "task"])
+    def test_only_a_task_is_taken(self, queue, given):
+        """One sentence for what is none."""
+        with pytest.raises(InvalidTask, match="is no ApprovalTask"):
+            queue.submit(given)
 
     def test_both_kinds_wait_in_one_queue(self, queue):
         """One table, one claim."""
@@ -124,7 +130,7 @@ class TestClaiming:
         task_id = queue.submit(review())
         queue.claim("ann", lease=timedelta(minutes=5))
         clock.pass_(minutes=5)
-        assert queue.tasks()[0].status is TaskStatus.OPEN
+        assert queue.tasks()[0].status is TaskStatus.WAITING
         assert queue.claim("bo").id == task_id
         with pytest.raises(TaskHeld):
             queue.decide(task_id, Choice.RETRY, by="ann")
@@ -181,9 +187,9 @@ class TestClaiming:
         assert queue.claim("ann", kind=TaskKind.SAR_APPROVAL).id == task_id
         assert queue.claim("ann", kind="sar_approval") is None
 
-    @pytest.mark.parametrize("lease", [timedelta(0), timedelta(seconds=-1)])
-    def test_a_lease_lasts(self, queue, lease):
-        """Else a task would be claimed and free."""
+    @pytest.mark.parametrize("lease", [timedelta(0), timedelta(seconds=-1), timedelta(days=40_000)])
+    def test_a_lease_lasts_and_ends(self, queue, lease):
+        """Else a task would be claimed and free, or nobody's any more."""
         queue.submit(review())
         with pytest.raises(InvalidTask, match="longer than nothing"):
             queue.claim("ann", lease=lease)
@@ -268,7 +274,7 @@ class TestDeciding:
         with pytest.raises(error, match=sentence):
             queue.decide(task_id, **({"by": "ann"} | said))
         assert queue.head() == head
-        assert queue.tasks()[0].status is TaskStatus.OPEN
+        assert queue.tasks()[0].status is TaskStatus.WAITING
 
     @pytest.mark.parametrize(("choice", "state", "goes_on"), STATES)
     def test_the_investigation_goes_on_from_where_it_stopped(self, queue, choice, state, goes_on):
@@ -308,6 +314,7 @@ class TestDeciding:
             lambda queue: queue.release("nobody", "ann"),
             lambda queue: queue.decide("nobody", "retry", by="ann"),
             lambda queue: queue.technical_detail("nobody", by="ann"),
+            lambda queue: queue.acknowledge("nobody"),
             lambda queue: queue.hold(by="ann", task_id="nobody"),
             lambda queue: queue.release_hold("nobody", by="ann"),
         ],
@@ -317,6 +324,32 @@ class TestDeciding:
         with pytest.raises(UnknownTask, match="nobody"):
             ask(queue)
         assert queue.head().seq == 0
+
+
+class TestGoingOn:
+    def test_a_decision_waits_for_its_agent(self, queue, clock):
+        """One that was away, or was killed before it went on, finds it; acknowledged, it is found no more."""
+        ids = [queue.submit(review(id=name)) for name in "abc"]
+        assert queue.resumptions() == []
+        for task_id, choice in zip(ids[:2], ("retry", "reject"), strict=True):
+            clock.pass_(seconds=1)
+            queue.decide(task_id, choice, by="ann")
+        assert queue.resumptions() == [queue.resumption("a"), queue.resumption("b")]
+        assert queue.resumptions(limit=1) == [queue.resumption("a")]
+        assert [queue.acknowledge("a"), queue.acknowledge("a"), queue.acknowledge("c")] == [True, False, False]
+        assert [each.task_id for each in queue.resumptions()] == ["b"]
+        assert queue.stats()["unacknowledged"] == 1
+        assert queue.verify().is_whole
+
+    def test_metrics_observe_the_numbers(self, queue, monkeypatch):
+        """The names are those that the door of the metrics asks for."""
+        queue.submit(review())
+        wanted = {"open", "oldest_age_seconds", "escalations"}
+        assert {name: queue.stats()[name] for name in wanted} == {
+            "open": 1,
+            "oldest_age_seconds": 0.0,
+            "escalations": 0,
+        }
 
 
 class TestLooking:
@@ -366,12 +399,14 @@ class TestLooking:
         """What metrics observe."""
         assert queue.stats() == {
             "open": 0,
+            "waiting": 0,
             "claimed": 0,
             "decided": 0,
-            "undecided_by_kind": {"sar_approval": 0, "error_review": 0},
-            "oldest_seconds": 0.0,
+            "open_by_kind": {"sar_approval": 0, "error_review": 0},
+            "oldest_age_seconds": 0.0,
             "overdue": 0,
             "escalated": 0,
+            "unacknowledged": 0,
             "decisions_by_choice": {"approve": 0, "edit": 0, "returned": 0, "reject": 0, "retry": 0},
             "holds": 0,
             "submitted": 0,
@@ -386,9 +421,9 @@ class TestLooking:
         queue.hold(by="legal", case_id="C-17")
         clock.pass_(seconds=60)
         found = queue.stats()
-        assert (found["open"], found["claimed"], found["decided"]) == (1, 1, 1)
-        assert found["undecided_by_kind"] == {"sar_approval": 1, "error_review": 1}
-        assert (found["oldest_seconds"], found["overdue"], found["escalated"]) == (60.0, 1, 1)
+        assert [found[name] for name in ("open", "waiting", "claimed", "decided", "unacknowledged")] == [2, 1, 1, 1, 1]
+        assert found["open_by_kind"] == {"sar_approval": 1, "error_review": 1}
+        assert (found["oldest_age_seconds"], found["overdue"], found["escalated"]) == (60.0, 1, 1)
         assert (found["escalations"], found["holds"], found["submitted"]) == (1, 1, 3)
         assert found["decisions_by_choice"]["retry"] == 1
 

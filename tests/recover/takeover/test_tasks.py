@@ -1,6 +1,6 @@
 import json
 import math
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from handing import draft, review
@@ -13,6 +13,7 @@ from otel_aml.core.taxonomy import TAXONOMY, RecoveryPath
 from otel_aml.errors import InvalidTask
 from otel_aml.recover.takeover import ApprovalTask, Choice, ResumePlan
 from otel_aml.recover.takeover.jsontext import STATE_BYTES, json_text, parsed
+from otel_aml.recover.takeover.texts import same_person
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -119,6 +120,8 @@ WRONG = [
     pytest.param({"case_id": ""}, "case_id is ''", id="an empty case"),
     pytest.param({"case_id": "C\n17"}, "one line", id="a case of two lines"),
     pytest.param({"case_id": "C\ud800"}, "printable", id="half a character"),
+    pytest.param({"case_id": "C\u2028"}, "printable", id="the end of a line"),
+    pytest.param({"case_id": "C\x9b2J"}, "printable", id="a control character"),
     pytest.param({"case_id": "x" * 501}, "500", id="a long case"),
     pytest.param({"case_id": 17}, "of type int", id="a number"),
     pytest.param({"trace_id": "abc"}, "32 hex digits", id="trace id"),
@@ -140,6 +143,34 @@ def test_what_cannot_be_taken_is_one_sentence(more, said):
     with pytest.raises(InvalidTask, match=said) as raised:
         review(**more)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["张\u3000三", "\u0645\u06cc\u200c\u062e", "O\u2019Neil", "C 17/β"])
+def test_a_name_is_written_as_people_write(name):
+    """Wide spaces and joiners belong to some scripts."""
+    assert review(case_id=name, author=name).author == name
+
+
+SAME = [
+    ("Ann", "ann"),
+    ("\uff21\uff2e\uff2e", "ann"),
+    ("a\u200bnn", "ann"),
+    ("Ann  Lee", "ann lee"),
+    ("STRASSE", "stra\u00dfe"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_one_person_has_many_spellings(one, other):
+    """Else someone could decide their own work."""
+    assert same_person(one) == same_person(other)
+    assert same_person(one) != same_person("bo")
+
+
+def test_a_moment_at_the_end_of_time_is_refused():
+    """It is none in another time zone."""
+    with pytest.raises(InvalidTask, match="years 1 to 9999"):
+        review(due_at=datetime.max.replace(tzinfo=timezone(timedelta(hours=-1))))
 
 
 def test_a_draft_names_its_author():
