@@ -491,11 +491,11 @@ class TakeoverQueue:
         """Count what waits and what was done, as numbers that metrics can observe.
 
         Returns:
-            `open`: tasks that are undecided; of them `waiting` (nobody holds them) and `claimed`. `open_by_kind`.
-            `oldest_age_seconds`: the age of the oldest that is open, 0 without one. `decided`. `overdue`: undecided beyond `expires_at` or `due_at`.
-            `escalated`: undecided and escalated. `unacknowledged`: decided, and nobody has said that it was heard.
-            `decisions_by_choice`. `holds`: legal holds. And since ever:
-            `submitted`, `escalations`, `detail_views`, `deleted`.
+            `open`: tasks that are undecided; of them `waiting` (nobody holds them) and `claimed`. `decided`.
+            `open_by_kind`. `oldest_age_seconds`: the age of the oldest that is open, 0 without one.
+            `overdue`: open beyond `expires_at` or `due_at`. `escalated`: open, and `expire` has said so.
+            `unacknowledged`: decided, and nobody has said that it was heard. `decisions_by_choice`.
+            `holds`: legal holds. And since ever: `submitted`, `escalations`, `detail_views`, `deleted`.
         """
         with self._database.transaction(writes=False) as session:
             now = self._now(session)
