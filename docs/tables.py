@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from otel_aml.core.precedents import BOUNDARIES
+from otel_aml.core.redaction import RULE_NAMES
 from otel_aml.core.taxonomy import FAILURES, OTHER_VALUES, TAXONOMY
 from otel_aml.core.tree import BRANCHES
 from otel_aml.live.metrics import ATTRIBUTE_VALUES, METRICS
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/metrics.md", "docs/taxonomy.md")
+PAGES: Final = ("README.md", "docs/metrics.md", "docs/redaction.md", "docs/taxonomy.md")
 _PLACE: Final = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -106,6 +107,11 @@ def metric_attributes() -> str:
     )
 
 
+def redaction() -> str:
+    """What is taken out of texts."""
+    return _table(("rule", "takes out"), ((f"`{name}`", what) for name, what in RULE_NAMES.items()))
+
+
 def report() -> str:
     """What `otel-aml demo` prints; it runs for this."""
     command = (sys.executable, "-c", "from otel_aml.cli import main; main()", "demo", "--out", ".")
@@ -131,6 +137,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
         "boundaries": boundaries,
         "metrics": metrics,
         "metric_attributes": metric_attributes,
+        "redaction": redaction,
         "report": report,
     },
 )

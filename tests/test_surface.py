@@ -117,6 +117,7 @@ COMMANDS = {
     "queue hold": "--by --case --end --json --queue --reason --task",
     "queue purge": "--by --days --queue",
     "queue stats": "--queue",
+    "redact": "--in-place --json --out --strict",
     "doctor": "--contract --gold --json --judge",
 }
 

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from otel_aml import __version__
-from otel_aml.cli import classify, demo, doctor, explain, ingest, inspect, query, queue, report, show
+from otel_aml.cli import classify, demo, doctor, explain, ingest, inspect, query, queue, redact, report, show
 from otel_aml.cli.common import FAULT, say
 from otel_aml.errors import OtelAmlError
 
@@ -37,6 +37,7 @@ app.command(name="explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command(name="inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
 app.command(name="query", epilog=query.EXAMPLES)(query.query)
 app.add_typer(queue.app, name="queue")
+app.command(name="redact", epilog=redact.EXAMPLES)(redact.redact)
 app.command(name="doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
+from otel_aml.core.redaction import redact, redact_start
 from otel_aml.core.steps import About, Incident, Kind, Sort
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath
 from otel_aml.spans import attributes as names
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 _MESSAGE: Final = 500
 _DETAIL_FRAMES: Final = 8
+_TOLD: Final = 1_000
+"""Characters of a message that are told; the frames behind it have their place too."""
+_TOLD_FROM: Final = 8_192
 _FRAME: Final = re.compile(r'  File "(?P<file>[^"]{1,500})", line (?P<line>\d+), in (?P<where>[\w.<>]{1,200})')
 _TRIED_AGAIN: Final = frozenset({RecoveryPath.AUTO_RETRY, RecoveryPath.FIX_AND_RETRY})
 _TRACEBACK: Final = "Traceback (most recent call last):"
@@ -154,7 +158,8 @@ def _exception(span: SpanRecord) -> tuple[str, str, str]:
 
 def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -> Incident:
     """Make an incident of an exception's name and words."""
-    message = _without_type(message, type_)[:_MESSAGE]
+    whole = _without_type(message, type_)
+    message = whole[:_MESSAGE]
     detail = technical_detail(type_, stack)
     if type_ in marks.CANCELLATIONS:
         return Incident(
@@ -186,7 +191,7 @@ def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -
         error_type=error_type,
         retriable=error_type in marks.RETRIABLE,
         of_provider=of_provider,
-        detail=detail,
+        detail=technical_detail(type_, stack, whole),
     )
 
 
@@ -218,29 +223,6 @@ def _rejected(kind: Kind, type_: str, message: str) -> About | None:
     if short == "TypeError" and kind is Kind.TOOL and any(words in message for words in marks.ARGUMENT_TYPE_ERRORS):
         return About.ARGUMENTS
     return None
-
-
-def of_exception(type_: str, message: str, stack: str) -> Incident:
-    """Make an incident of an exception that the app caught itself.
-
-    Args:
-        type_: Its qualified name (bare for Python's own).
-        message: Its text; only searched for a status code, and never kept.
-        stack: Its traceback as Python prints it.
-    """
-    short, detail = type_.rpartition(".")[2], technical_detail(type_, stack)
-    if short in marks.SCHEMA_ERRORS | marks.ARGUMENT_ERRORS | marks.REJECTED_ANSWER:
-        about = About.ARGUMENTS if short in marks.ARGUMENT_ERRORS else About.ANSWER
-        return Incident(sort=Sort.REJECTED, about=about, type=type_, error_type=_short(type_), detail=detail)
-    error_type, of_provider = how_it_failed(type_, message)
-    return Incident(
-        sort=Sort.FAILED,
-        type=type_,
-        error_type=error_type,
-        retriable=error_type in marks.RETRIABLE,
-        of_provider=of_provider,
-        detail=detail,
-    )
 
 
 def message_of(error: object) -> str:
@@ -396,16 +378,23 @@ def _error_words(envelope: Mapping[str, Any]) -> str:
     return values.text(envelope.get("message")) or mcp.words(envelope)
 
 
-def technical_detail(type_: str, stack: str) -> str:
-    """Say for operators which exception it was and where, innermost frame first; never its message."""
-    name = word(type_) if type_ else ""
+def technical_detail(type_: str, stack: str, message: str = "") -> str:
+    """Say for operators which exception it was, what it said and where, innermost frame first; redacted.
+
+    Args:
+        type_: Its qualified name; may be empty.
+        stack: Its traceback as Python prints it.
+        message: Its text, if it may be told: that of a rejected output quotes the output, and is left out.
+    """
+    said = " ".join(redact_start(message, _TOLD_FROM).split())[:_TOLD]
+    name = ": ".join(filter(None, (word(type_) if type_ else "", said)))
     frames = [
         f"{'/'.join(frame['file'].replace(chr(92), '/').split('/')[-2:])}:{frame['line']} in {frame['where']}"
         for frame in _frames(stack)
     ]
     if not frames:
         return name
-    return f"{name} at {' < '.join(reversed(frames[-_DETAIL_FRAMES:]))}".strip()
+    return f"{name} at {redact(' < '.join(reversed(frames[-_DETAIL_FRAMES:])))}".strip()
 
 
 def _frames(stack: str) -> Iterator[re.Match[str]]:

@@ -33,7 +33,7 @@ class Failure:
         retriable: Whether the same call may succeed later. False where that is not known.
         attempts: Calls of the same kind made after the first.
         seen_at: When the span ended, nanoseconds since the epoch.
-        detail: Technical words for operators: type and place of the exception, never its message.
+        detail: Technical words for operators: type, redacted message and place of the exception.
     """
 
     span_id: str = ""

@@ -11,7 +11,7 @@ Nothing here runs anything, reads a clock or draws a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -38,7 +38,7 @@ class StepError:
         step_id: The step, as the app names it.
         failure_class: One of the six.
         user_message: What the user may read; from the catalogue in `core.messages`.
-        technical_detail: For operators only; never part of a message.
+        technical_detail: For operators only; never part of a message, nor of what the error prints as.
         retriable: Whether the same call may succeed later. Only a call outside the model can: what a model wrote
             from the same input fails the same way.
         attempt: Tries already made after the first, from 0, whether of the same call or with a repair.
@@ -54,7 +54,7 @@ class StepError:
     step_id: str
     failure_class: FailureClass
     user_message: str
-    technical_detail: str = ""
+    technical_detail: str = field(default="", repr=False)
     retriable: bool = False
     attempt: int = 0
     error_type: str = ""

@@ -62,7 +62,7 @@ class Incident:
         survived: It was noted, and the step itself ended well.
         retrying: It was noted by an app that was about to try again.
         of_provider: The error is one of a model provider (a rate limit, a 5xx, a failed generation).
-        detail: Type and place of the exception for operators, never its message.
+        detail: Type, redacted message and place of the exception, for operators.
     """
 
     sort: Sort

@@ -117,12 +117,13 @@ def observe_circuits(source: Callable[[], Mapping[str, str]]) -> None:
     _circuits.append(Asked(source))
 
 
-def observe_takeovers(source: Callable[[], Mapping[str, float]]) -> None:
+def observe_takeovers(source: Callable[[], Mapping[str, Any]]) -> None:
     """Take a queue of tasks for people into the metrics.
 
     Args:
-        source: Gives `open` (tasks that wait or are being worked on), `oldest_age_seconds` (of these; 0 where there is
-            none) and `escalations` (so far; never falling). What is left out is not reported.
+        source: Gives `open` and `claimed` (tasks that wait, and that a person is working on), `oldest_seconds` (the age
+            of the oldest of both; 0 where there is none) and `escalations` (since ever): `TakeoverQueue.stats` does.
+            What is left out is not reported.
     """
     _takeovers.append(Asked(source))
 
@@ -248,11 +249,11 @@ def _circuit_series(published: Published) -> Iterator[Observation]:
         yield Observation(count, {names.DEPENDENCY: dependency, names.CIRCUIT_STATE: state})
 
 
-def _takeover(key: str, together: Callable[[list[float]], float]) -> Callable[[Published], Iterable[Observation]]:
+def _takeover(*keys: str, together: Callable[[list[float]], float]) -> Callable[[Published], Iterable[Observation]]:
     def read(_published: Published) -> Iterator[Observation]:
-        answers = [answer[key] for source in _takeovers if key in (answer := source.answer())]
+        answers = [answer for source in _takeovers if keys[0] in (answer := source.answer())]
         if answers:
-            yield Observation(together(answers))
+            yield Observation(together([sum(answer.get(key, 0) for key in keys) for answer in answers]))
 
     return read
 
@@ -329,21 +330,21 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind="updowncounter",
         unit="{task}",
         description="Tasks that wait for a person, or that one is working on.",
-        read=_takeover("open", sum),
+        read=_takeover("open", "claimed", together=sum),
     ),
     Metric(
         name="otel_aml.takeover.oldest_age",
         kind="gauge",
         unit="s",
         description="Age of the oldest task that is not decided.",
-        read=_takeover("oldest_age_seconds", max),
+        read=_takeover("oldest_seconds", together=max),
     ),
     Metric(
         name="otel_aml.takeover.escalations",
         kind="counter",
         unit="{escalation}",
         description="Tasks that nobody took in time and that were passed on.",
-        read=_takeover("escalations", sum),
+        read=_takeover("escalations", together=sum),
     ),
     Metric(
         name="otel_aml.processor.spans",

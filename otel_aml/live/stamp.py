@@ -7,6 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from otel_aml.core.facts import Facts
+from otel_aml.core.redaction import redact_start
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.core.tree import classify
 from otel_aml.spans import attributes as names
@@ -20,6 +21,7 @@ Value = str | bool | int | tuple[str, ...]
 
 DETAIL_BYTES: Final = 2_048
 _TEXT: Final = 120
+_NAME_FROM: Final = 1_024
 
 
 _BY_RUN: Final = frozenset({"answer_span_id", "retrieval_span_id"})
@@ -74,12 +76,12 @@ def _first_failure(verdict: Verdict) -> dict[str, Value | None]:
         return {}
     found: dict[str, Value | None] = {
         names.FIRST_SPAN_ID: first.span_id or None,
-        names.FIRST_STEP_ID: _bounded(first.step_id, _TEXT) or None,
+        names.FIRST_STEP_ID: redacted_name(first.step_id) or None,
         names.TECHNICAL_DETAIL: _bounded(first.detail, DETAIL_BYTES) or None,
     }
     if verdict.failure_class is FailureClass.TOOL_FAILURE:
-        found[names.DEPENDENCY] = _bounded(first.dependency, _TEXT)
-        found[names.FAILED_HOW] = _bounded(first.error_type, _TEXT)
+        found[names.DEPENDENCY] = redacted_name(first.dependency)
+        found[names.FAILED_HOW] = redacted_name(first.error_type)
     return found
 
 
@@ -143,6 +145,11 @@ def _longest(value: Value) -> int:
     if isinstance(value, str):
         return len(value)
     return max(map(len, value), default=0) if isinstance(value, tuple) else 0
+
+
+def redacted_name(name: str) -> str:
+    """Cut a name that the app gave to its place, without any secret that stands in it (a URL can hold one)."""
+    return _bounded(redact_start(name, _NAME_FROM), _TEXT)
 
 
 def _bounded(text: str, limit: int) -> str:

@@ -67,6 +67,7 @@ class Raised:
         retry_after_ms: When the dependency wants to be asked again, from now; None where it said nothing.
         hint: What the model may be told to do better.
         detail: Type and place, for operators.
+        told: The same with the redacted message, where that is of a dependency: a refusal quotes what the model wrote.
     """
 
     failure_class: FailureClass
@@ -76,6 +77,7 @@ class Raised:
     retry_after_ms: int | None = None
     hint: str = ""
     detail: str = ""
+    told: str = ""
 
 
 def classify_error(
@@ -119,7 +121,7 @@ def error_of(
         step_id=step_id if isinstance(step_id, str) else type(step_id).__name__,
         failure_class=found,
         user_message=user_message(found, path, locale if isinstance(locale, str) else "en"),
-        technical_detail=raised.detail,
+        technical_detail=raised.told if found is FailureClass.TOOL_FAILURE else raised.detail,
         retriable=retriable,
         attempt=tries,
         error_type=raised.error_type,
@@ -185,6 +187,7 @@ def _read_one(raw: object) -> Raised:
         of_dependency=retriable or _is_of_dependency(teller, how),
         retry_after_ms=after,
         detail=detail,
+        told=_detail(raw, incidents.message_of(raw)),
     )
 
 
@@ -213,10 +216,10 @@ def _type_word(raw: object) -> str:
     return incidents.word(_last(_names(raw)[0])) if isinstance(raw, BaseException) else "error"
 
 
-def _detail(raw: object) -> str:
+def _detail(raw: object, message: str = "") -> str:
     if not isinstance(raw, BaseException):
         return ""
-    return incidents.technical_detail(_names(raw)[0], "".join(traceback.format_tb(raw.__traceback__)))
+    return incidents.technical_detail(_names(raw)[0], "".join(traceback.format_tb(raw.__traceback__)), message)
 
 
 def _is_refusal(raw: object) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import trace
 
 from otel_aml.core.recovery import plan_recovery
+from otel_aml.core.redaction import redact_start
 from otel_aml.recover.classifying import error_of, read
 from otel_aml.spans import attributes as names
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _LOG: Final = logging.getLogger("otel_aml")
 _DETAIL: Final = 2_048
 _TEXT: Final = 120
+_DETAIL_FROM: Final = 8_192
+_NAME_FROM: Final = 1_024
 
 
 def step_error(
@@ -78,14 +81,14 @@ def _note(span: Span, error: StepError, plan: RecoveryPlan) -> None:
     }
     noted: dict[str, str | bool | int] = {
         names.STEP_CLASS: str(error.failure_class),
-        names.STEP_FAILED_ID: error.step_id[:_TEXT],
+        names.STEP_FAILED_ID: redact_start(error.step_id, _NAME_FROM)[:_TEXT],
         names.STEP_RETRIABLE: error.retriable,
         names.STEP_MESSAGE: error.user_message,
-        names.TECHNICAL_DETAIL: error.technical_detail[:_DETAIL],
+        names.TECHNICAL_DETAIL: redact_start(error.technical_detail, _DETAIL_FROM)[:_DETAIL],
         **tried,
     }
     if names.ERROR_TYPE not in present:
-        noted[names.ERROR_TYPE] = error.error_type
+        noted[names.ERROR_TYPE] = redact_start(error.error_type, _NAME_FROM)[:_TEXT]
     if plan.circuit_state is not None:
         noted[names.CIRCUIT_STATE] = str(plan.circuit_state)
     span.set_attributes(noted)

@@ -9,7 +9,7 @@ import pytest
 from building import span
 
 from otel_aml.conventions import Contract, marks, read
-from otel_aml.conventions.incidents import how_it_failed, message_of, of_exception, technical_detail
+from otel_aml.conventions.incidents import how_it_failed, message_of, technical_detail
 from otel_aml.conventions.values import without_fence
 from otel_aml.core.steps import About, Kind, Sort
 from otel_aml.spans import attributes as names
@@ -402,30 +402,6 @@ def test_no_text_takes_long(text):
     without_fence(text)
 
 
-CAUGHT = [
-    pytest.param("app.Down", "code: 503", (Sort.FAILED, None, "unavailable", True, False), id="by its code"),
-    pytest.param("RateLimitError", "", (Sort.FAILED, None, "rate_limited", True, True), id="a provider's"),
-    pytest.param("app.Odd", "", (Sort.FAILED, None, "Odd", False, False), id="an unknown error is not retriable"),
-    pytest.param(
-        "ToolInvocationError", "", (Sort.REJECTED, About.ARGUMENTS, "ToolInvocationError", False, False), id="args"
-    ),
-    pytest.param(
-        "a.ValidationError", "", (Sort.REJECTED, About.ANSWER, "ValidationError", False, False), id="an answer"
-    ),
-    pytest.param(
-        "AgentParsingError", "", (Sort.REJECTED, About.ANSWER, "AgentParsingError", False, False), id="refused"
-    ),
-]
-
-
-@pytest.mark.parametrize(("type_", "message", "incident"), CAUGHT)
-def test_an_exception_that_the_app_caught_is_read_the_same_way(type_, message, incident):
-    """Its message is searched for a code, and never kept."""
-    found = of_exception(type_, message, "")
-    assert (found.sort, found.about, found.error_type, found.retriable, found.of_provider) == incident
-    assert (found.message, found.detail) == ("", type_)
-
-
 def test_an_exception_that_cannot_be_printed_has_no_words():
     """Nothing of an app's exception may raise here."""
 
@@ -456,6 +432,21 @@ DETAILS = [
 def test_the_detail_says_where_and_never_what(type_, stack, detail):
     """Frames for operators, innermost first; no message, no source line."""
     assert technical_detail(type_, stack) == detail
+
+
+def test_the_detail_tells_a_message_without_its_secrets():
+    """What a dependency said is what an operator needs first; keys and customers' identifiers are not."""
+    said = "cannot reach\npostgres://app:s3cr3t@db/x for jane@example.com"
+    assert technical_detail("app.Down", STACK, said).startswith(
+        "app.Down: cannot reach postgres://app:[redacted:url_password]@db/x for [redacted:email] at tools/load.py:9"
+    )
+    assert technical_detail("", "", "upstream is down") == "upstream is down"
+
+
+def test_a_long_message_leaves_room_for_the_place():
+    """A secret that the cut halves is no secret to any rule: it is left out whole."""
+    detail = technical_detail("E", STACK, "x" * 5_000 + " " + "sk-" + "ab1" * 2_000)
+    assert detail == f"E: {'x' * 1_000} at tools/load.py:9 in load < copilot/run.py:3 in run"
 
 
 def test_the_detail_is_bounded():

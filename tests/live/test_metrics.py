@@ -258,7 +258,7 @@ class TestFewSeries:
         """The first twenty have their own, the others are added up."""
         _, metered = both
         observe_circuits(lambda: {f"tool_{number}": "open" if number % 2 else "closed" for number in range(1_000)})
-        observe_takeovers(lambda: {"open": 1, "oldest_age_seconds": 2.0, "escalations": 3})
+        observe_takeovers(lambda: {"open": 1, "claimed": 0, "oldest_seconds": 2.0, "escalations": 3})
         found = metered.by("otel_aml.recovery.circuits", "failure.dependency", "recovery.circuit_state")
         assert len(found) == 3 * (DEPENDENCIES + 1)
         assert found["tool_1", "open"] == 1
@@ -309,6 +309,15 @@ class TestCollectingHarmsNobody:
         assert "otel_aml.takeover.open" not in points
         assert "otel_aml.recovery.circuits" in points
         assert "otel_aml.runs" in points
+
+    def test_the_queues_add_up(self, both, sources):
+        """Tasks and escalations together, the age of the oldest of all; what a source does not tell is left out."""
+        _, metered = both
+        observe_takeovers(lambda: {"open": 2, "claimed": 1, "oldest_seconds": 740.5, "escalations": 1, "more": {}})
+        observe_takeovers(lambda: {"open": 1, "oldest_seconds": 3.0})
+        assert metered.value("otel_aml.takeover.open") == 4
+        assert metered.value("otel_aml.takeover.oldest_age") == 740.5
+        assert metered.value("otel_aml.takeover.escalations") == 1
 
     def test_a_slow_source_is_a_collection_late(self):
         """It is asked once at a time, and its answer is good for a while."""

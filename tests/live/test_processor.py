@@ -728,12 +728,35 @@ class TestAttributeLimits:
 
 
 class TestTechnicalDetail:
-    def test_it_holds_type_and_frames_and_never_the_message(self, simple):
+    def test_it_holds_type_message_and_frames(self, simple):
+        """The message is nowhere else of ours."""
         run(simple.tracer, ConnectionError("customer 4711 at upstream"))
-        detail = simple.verdict()["failure.technical_detail"]
-        assert detail.startswith("ConnectionError at live/agents.py:")
-        assert "4711" not in detail
-        assert all("4711" not in str(value) for value in simple.verdict().values())
+        verdict = dict(simple.verdict())
+        detail = verdict.pop("failure.technical_detail")
+        assert detail.startswith("ConnectionError: customer 4711 at upstream at live/agents.py:")
+        assert not [value for value in verdict.values() if "4711" in str(value)]
+
+    def test_no_secret_is_exported(self, simple):
+        """Neither in the message of an exception, nor in a name that the app made up from a URL."""
+        secrets = ("s3cr3t-pw", "jane.doe@example.com", "DE89370400440532013000", "4111111111111111", "hunter2")
+        message = "postgres://app:{}@db said no to {}, {}, {} and password={}".format(*secrets)
+        with simple.tracer.start_as_current_span("run", attributes=AGENT | {"aml.step.id": "for jane.doe@example.com"}):
+            call(simple.tracer, ConnectionError(message), name="https://u:hunter2@svc/tool")
+        ours = {
+            key: value
+            for key, value in simple.verdict().items()
+            if key.startswith(("failure.", "recovery.", "aml.citations."))
+        }
+        assert not [key for key, value in ours.items() for secret in secrets if secret in str(value)]
+        assert ours["failure.dependency"] == "https://u:[redacted:url_password]@svc/tool"
+        assert "[redacted:iban]" in ours["failure.technical_detail"]
+
+    def test_a_message_stays_out_where_it_quotes_the_model(self, simple):
+        """A schema that was broken prints the answer that broke it."""
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer, type("ToolInvocationError", (Exception,), {})("the draft says: Jane"))
+        assert simple.verdict()["failure.class"] == "format_violation"
+        assert "Jane" not in str(dict(simple.verdict()))
 
 
 class RecordOnly(Sampler):

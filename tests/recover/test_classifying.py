@@ -388,21 +388,29 @@ def test_an_error_that_only_looks_like_a_validators_has_no_hint():
     locale=st.sampled_from(["en", "zh", None, "tlh"]),
 )
 def test_whatever_is_given_there_is_an_answer(text, kind, failure_class, attempt, step_id, locale):
-    """And it holds nothing of the text."""
+    """And what it prints as holds nothing of the text."""
     error = kind(f"{CANARY}{text}")
     found = classify_error(error, step_id, attempt=attempt, failure_class=failure_class, locale=locale)
     assert found.retriable is False or found.failure_class is FailureClass.TOOL_FAILURE
     assert CANARY not in f"{found}"
 
 
-def test_the_detail_says_where_it_was_raised():
-    """Type and place, never the message."""
+def test_the_detail_says_what_was_raised_and_where():
+    """Of a dependency's error, its words too, without the secrets in them."""
     try:
-        raise RuntimeError(CANARY)
+        raise RuntimeError("no login with password=hunter2 for 4929")
     except RuntimeError as error:
         detail = classify_error(error, "s").technical_detail
-    assert detail.startswith("RuntimeError at recover/test_classifying.py:")
-    assert CANARY not in detail
+    assert detail.startswith(
+        "RuntimeError: no login with password=[redacted:secret] for 4929 at recover/test_classifying.py:"
+    )
+
+
+@pytest.mark.parametrize("failure_class", [each for each in FAILURES if each is not FailureClass.TOOL_FAILURE])
+def test_the_detail_of_what_the_model_wrote_holds_no_message(failure_class):
+    """There the message quotes the answer: content, which no rule can know."""
+    detail = classify_error(ValueError(CANARY), "s", failure_class=failure_class).technical_detail
+    assert detail == "ValueError"
 
 
 def test_a_validators_error_is_told_without_its_input():
