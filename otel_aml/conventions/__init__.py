@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import (
@@ -83,6 +84,7 @@ _CONVERSATIONS: Final = (
     names.TRACELOOP_THREAD,
     names.TRACELOOP_SESSION,
 )
+_DEPENDENCIES: Final = (Kind.TOOL, Kind.RETRIEVER)
 _NODES: Final = frozenset({Kind.STEP, Kind.AGENT})
 """What may be a node of a graph, and record what it added to the state."""
 
@@ -116,7 +118,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)
     name = _dependency(span, kind) or span.name
-    if kind is Kind.TOOL and name in OUTPUT_TOOLS and incident is None and ended.flow is None:
+    if kind is Kind.TOOL and name in contract.answer_tools and incident is None and ended.flow is None:
         kind = Kind.STEP  # it handed the answer over, and called nothing outside the model
     step_id = values.text(attributes.get(names.STEP_ID) or attributes.get(names.STEP_FAILED_ID)) or ""
     return Reading(
@@ -136,7 +138,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
             step_id=step_id,
         ),
         documents=_documents(span, contract) if kind is Kind.RETRIEVER else None,
-        output=_output(span, turn) if kind is not Kind.TOOL and kind is not Kind.RETRIEVER else None,
+        output=_output(span, turn, contract.answer_tools) if kind not in _DEPENDENCIES else None,
         opens_case=is_case(span.scope),
         of_framework=is_framework(span.scope, contract.frameworks),
         unanswered=_is_unanswered(span, kind, arguments, result) and ended == incidents.WELL,
@@ -183,14 +185,16 @@ def _final(turn: Turn) -> Any:
     return turn.final
 
 
-def _output(span: SpanRecord, turn: Turn | None) -> Output | None:
+def _output(span: SpanRecord, turn: Turn | None, answer_tools: frozenset[str]) -> Output | None:
     """Find where an agent, a model or a step left its answer, the surest place first."""
     attributes = span.attributes
     is_last_word = span.scope == pydantic_ai.SCOPE
-    for key, final in ((names.PYDANTIC_AI_FINAL, pydantic_ai.final_text), (names.GEN_AI_OUTPUT, gen_ai.final_text)):
-        value = attributes.get(key)
-        if value is not None:
-            return Output(value, final, is_last_word=is_last_word)
+    value = attributes.get(names.PYDANTIC_AI_FINAL)
+    if value is not None:
+        return Output(value, pydantic_ai.final_text, is_last_word=is_last_word)
+    value = attributes.get(names.GEN_AI_OUTPUT)
+    if value is not None:
+        return Output(value, partial(gen_ai.final_text, answer_tools=answer_tools), is_last_word=is_last_word)
     if turn is not None:
         return Output(turn, _final)
     value = attributes.get(names.OPENINFERENCE_OUTPUT)

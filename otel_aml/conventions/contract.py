@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from otel_aml.conventions import values
 from otel_aml.conventions.aml import each_needed
-from otel_aml.conventions.marks import Flow
+from otel_aml.conventions.marks import OUTPUT_TOOLS, Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared
 from otel_aml.errors import ConfigurationError
 
@@ -67,6 +67,7 @@ class Contract:
     document_ids: Callable[[Any], Iterable[str]] | None = None
     frameworks: Sequence[str] = ()
     _check: Check | None = field(default=None, init=False, repr=False, compare=False)
+    _answer_tools: frozenset[str] = field(default=OUTPUT_TOOLS, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.recovered not in ("recovered", "failure"):
@@ -80,7 +81,14 @@ class Contract:
             )
         if isinstance(self.agents, str) or isinstance(self.frameworks, str):
             raise ConfigurationError("Contract(agents=, frameworks=) take lists of names; one text was given")
-        object.__setattr__(self, "_check", None if self.answer is None else _check_of(self.answer))
+        if self.answer is not None:
+            object.__setattr__(self, "_check", _check_of(self.answer))
+            object.__setattr__(self, "_answer_tools", OUTPUT_TOOLS | _names_of(self.answer))
+
+    @property
+    def answer_tools(self) -> frozenset[str]:
+        """Names of calls by which a model hands the answer over: frameworks call them so, or after its schema."""
+        return self._answer_tools
 
     @property
     def has_schema(self) -> bool:
@@ -143,6 +151,14 @@ def _into(value: Any, name: str) -> Any:
     if values.is_list(value):
         return value[int(name)] if name.isdecimal() and int(name) < len(value) else None
     return getattr(value, name, None)
+
+
+def _names_of(answer: Any) -> frozenset[str]:
+    """Name a schema: LangChain's `ToolStrategy` offers it to the model as a tool of that name."""
+    name = cast("Mapping[str, Any]", answer).get("title") if isinstance(answer, Mapping) else None
+    if isinstance(answer, type):
+        name = answer.__name__
+    return frozenset({name}) if isinstance(name, str) else frozenset()
 
 
 def _check_of(answer: Any) -> Check:

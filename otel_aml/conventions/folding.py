@@ -111,7 +111,9 @@ class _Folder:
         is_valid = self.declared.schema_valid if self.declared.schema_valid is not None else said.valid
         declared = self.declared
         has_answer = answer is not None or declared.cited_ids is not None or declared.typology is not None
-        resolved = self._resolved(has_answer=has_answer, is_valid=is_valid)
+        giver = self.by_id.get(answer_span_id)
+        is_draft = giver is not None and giver.step.kind is Kind.MODEL and not self._went_well()
+        resolved = self._resolved(has_answer=has_answer and not is_draft, is_valid=is_valid)
         rejected = self._rejected_answers(earlier, is_accepted=answer is not None and is_valid is not False)
         retrieved, retrieval_span_id = self._retrieved()
         ending = self._ending(resolved, has_answer=has_answer)
@@ -273,14 +275,17 @@ class _Folder:
         return tuple(each for each, is_last in said if each.is_object or is_last)
 
     def _rejected_answers(self, earlier: tuple[Said, ...], *, is_accepted: bool) -> tuple[Failure, ...]:
-        """Count earlier answers that broke the contract and were followed by one that did not."""
+        """Count earlier answers that broke the contract and were followed by one that did not.
+
+        Those that the framework refused itself are incidents already.
+        """
         if not is_accepted:
             return ()
-        return tuple(
-            Failure(span_id=self.root_id, error_type="invalid_answer", attempts=len(earlier))
-            for each in earlier
-            if each.valid is False
-        )
+        broken = sum(each.valid is False for each in earlier)
+        incidents = (reading.step.incident for reading in self.readings)
+        refused = sum(incident is not None and incident.about is About.ANSWER for incident in incidents)
+        found = Failure(span_id=self.root_id, error_type="invalid_answer", attempts=len(earlier))
+        return (found,) * max(broken - refused, 0)
 
     def _retrieved(self) -> tuple[frozenset[str] | None, str]:
         """Join what the retrievals returned, and name the last of them."""

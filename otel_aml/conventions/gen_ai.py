@@ -54,8 +54,12 @@ def document_ids(attributes: Mapping[str, Any]) -> frozenset[str] | None:
     return None if None in found else values.ids(found)
 
 
-def final_text(messages: Any) -> Any:
+def final_text(messages: Any, answer_tools: frozenset[str] = OUTPUT_TOOLS) -> Any:
     """Read the final answer out of `gen_ai.output.messages`.
+
+    Args:
+        messages: As recorded.
+        answer_tools: Names of calls that hand an answer over.
 
     Returns:
         The arguments of a call that hands an answer over (`final_result`), or that the framework says it took for the
@@ -72,7 +76,7 @@ def final_text(messages: Any) -> Any:
     calls = False
     for part in _parts(last):
         if part.get("type") == "tool_call":
-            if part.get("name") in OUTPUT_TOOLS:
+            if part.get("name") in answer_tools:
                 return part.get("arguments")
             calls = True
         elif part.get("type") == "text" and isinstance(part.get("content"), str):

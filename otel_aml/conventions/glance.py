@@ -88,11 +88,12 @@ KEPT: Final = frozenset(
 """What must be kept of a dull span, to read it after all once another span of its run went wrong."""
 
 
-def glance(attributes: dict[str, Any]) -> Glance:
+def glance(attributes: dict[str, Any], answer_tools: frozenset[str] = OUTPUT_TOOLS) -> Glance:
     """Look at a span that ended with no error, no event and nothing in flight.
 
     Args:
         attributes: All its attributes, as a plain dict.
+        answer_tools: Names of calls that hand an answer over.
     """
     if not _TELLING.isdisjoint(attributes):
         return Glance.MATTERS
@@ -104,7 +105,7 @@ def glance(attributes: dict[str, Any]) -> Glance:
     if said in _TOOLS:
         return Glance.MAKES_A_RUN if _is_plain_result(attributes) else Glance.MATTERS
     if said in _MODELS:
-        return Glance.MAKES_A_RUN if _is_plain_turn(attributes) else Glance.MATTERS
+        return Glance.MAKES_A_RUN if _is_plain_turn(attributes, answer_tools) else Glance.MATTERS
     return Glance.MATTERS if _may_refuse(attributes) else Glance.NOTHING
 
 
@@ -139,7 +140,7 @@ def _is_plain_result(attributes: Mapping[str, Any]) -> bool:
     return all(attributes.get(key) is None for key in _GIVEN)
 
 
-def _is_plain_turn(attributes: dict[str, Any]) -> bool:
+def _is_plain_turn(attributes: dict[str, Any], answer_tools: frozenset[str]) -> bool:
     """Whether a model did no more than call tools that it was offered."""
     if names.OPENINFERENCE_KIND in attributes or names.TRACELOOP_OUTPUT in attributes:
         return False
@@ -149,7 +150,7 @@ def _is_plain_turn(attributes: dict[str, Any]) -> bool:
     if not isinstance(output, str) or '"tool_call"' not in output or len(output) > values.SCANNED_BYTES:
         return False
     called = _CALLED.findall(output)
-    if not OUTPUT_TOOLS.isdisjoint(called):
+    if not answer_tools.isdisjoint(called):
         return False
     offered = gen_ai.offered_tools(attributes)
     return offered is None or offered.issuperset(called)

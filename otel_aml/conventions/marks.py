@@ -229,6 +229,14 @@ ENVELOPES: Final[tuple[Sentence, ...]] = (
         error_type="invalid_arguments",
         source="google-adk 2.13.0, FunctionTool",
     ),
+    Sentence(
+        starts="Validation Error found:",
+        holds="Recall the set_model_response function correctly",
+        sort=Sort.REJECTED,
+        about=About.ANSWER,
+        error_type="invalid_answer",
+        source="google-adk 2.13.0, SetModelResponseTool",
+    ),
 )
 """Sentences that an error envelope starts with, where no tool ran."""
 

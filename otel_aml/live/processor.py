@@ -196,7 +196,7 @@ class FailureSpanProcessor(SpanProcessor):
             in_flight = _in_flight(started)
             is_plain = span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight
             if is_plain and self._glances and span_id not in run.entries:
-                worth = glance(attributes)
+                worth = glance(attributes, self._reading_contract.answer_tools)
                 if worth is not Glance.MATTERS:
                     self._pass_over(run, span, span_id, attributes, worth)
                     return

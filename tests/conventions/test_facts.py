@@ -408,3 +408,26 @@ def test_a_list_of_calls_that_wait_for_a_person_is_no_answer():
     waiting = {**AGENT, names.PYDANTIC_AI_FINAL: '{"calls": [], "approvals": [{"tool": "x"}], "metadata": {}}'}
     known = of(span("r", attributes=waiting), contract=Contract(answer=dict[str, int]))
     assert (known.answer_valid, known.paused) == (None, True)
+
+
+def test_an_answer_that_the_framework_refused_is_counted_once():
+    """By the framework's own word, though it breaks the contract too."""
+    said = [{"role": "assistant", "parts": [{"type": "tool_call", "name": "Draft", "arguments": {"typology": "x"}}]}]
+    contract = Contract(answer={"title": "Draft", "type": "object", "required": ["cited_tx_ids"]})
+    spans = [
+        span("r", attributes=answered(draft("a", "T-1")), ended_at=100),
+        span("m", "r", {**CHAT, names.GEN_AI_OUTPUT: json.dumps(said)}, ended_at=5),
+        span("s", "r", exception=("langchain.OutputParserException", "no"), error="no", ended_at=6),
+        span("n", "r", answered(draft("a", "T-1"), CHAT), started_at=7, ended_at=9),
+    ]
+    readings = [read(each, contract) for each in spans]
+    assert len(facts(readings, "r", contract=contract).recovered_outputs) == 1
+    assert len(facts(readings[:2] + readings[3:], "r", contract=contract).recovered_outputs) == 1
+
+
+def test_a_last_word_before_an_error_was_never_accepted():
+    """The run died before the framework had looked at it: what it refused until then was not made good."""
+    refused = span("t", "r", TOOL, exception=("langchain.OutputParserException", "no"), error="no", ended_at=5)
+    last = span("m", "r", answered(draft("a"), CHAT), ended_at=9)
+    assert of(span("r", attributes=AGENT, ended_at=10, error="limit"), refused, last).broken_outputs
+    assert of(span("r", attributes=AGENT, ended_at=10), refused, last).recovered_outputs

@@ -146,3 +146,11 @@ DULL = [
 def test_a_dull_span_is_told_from_one_that_matters(attributes, worth):
     """Reading each in full would cost more than making it."""
     assert glance(attributes) is worth
+
+
+def test_a_call_named_after_the_declared_answer_matters():
+    """It hands the answer over."""
+    said = json.dumps([{"parts": [{"type": "tool_call", "name": "Draft", "arguments": {}}]}])
+    turn = {names.GEN_AI_OPERATION: "chat", names.GEN_AI_OUTPUT: said}
+    assert glance(turn) is Glance.MAKES_A_RUN
+    assert glance(turn, frozenset({"Draft"})) is Glance.MATTERS

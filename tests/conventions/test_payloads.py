@@ -336,3 +336,15 @@ def test_no_shape_of_an_output_is_too_odd(value):
     langchain.refusal(value)
     for kind in ("LLM", "TOOL", "RETRIEVER", "CHAIN"):
         read(span(attributes={names.OPENINFERENCE_KIND: kind, names.OPENINFERENCE_OUTPUT: words}))
+
+
+def test_an_answer_that_adk_refused_is_no_failed_tool():
+    """Its tool for the answer gives the words of the schema's error back to the model."""
+    words = "Validation Error found:\n1 validation error for Finding\nRecall the set_model_response function correctly."
+    attributes = {
+        names.GEN_AI_OPERATION: "execute_tool",
+        names.GEN_AI_TOOL: "set_model_response",
+        names.GEN_AI_RESULT: json.dumps({"error": words}),
+    }
+    refused = read(span(attributes=attributes)).step.incident
+    assert (refused.sort, refused.about) == (Sort.REJECTED, About.ANSWER)
