@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from otel_aml.errors import AlreadyDecided, InvalidTask, NotAllowed, TaskHeld, UnknownTask
 from otel_aml.recover.takeover import labels, verification
 from otel_aml.recover.takeover import statements as sql
-from otel_aml.recover.takeover.chain import Act, Head, Link
+from otel_aml.recover.takeover.chain import Act, Head
 from otel_aml.recover.takeover.decision import HumanLabel, decision_of, said_text
-from otel_aml.recover.takeover.jsontext import compact, json_text, parsed
+from otel_aml.recover.takeover.jsontext import json_text, parsed
+from otel_aml.recover.takeover.ledger import append, head_of
 from otel_aml.recover.takeover.moments import lasting, microseconds, moment
+from otel_aml.recover.takeover.numbers import numbers
 from otel_aml.recover.takeover.responses import checked_response
 from otel_aml.recover.takeover.rows import DECIDED, NEVER, SUBMITTED, fingerprint, is_same, row_of
 from otel_aml.recover.takeover.task import ApprovalTask, Choice, TaskKind, checked_id, is_beginning, member
@@ -476,7 +478,7 @@ class TakeoverQueue:
     def head(self) -> Head:
         """Give the head of the chain. Kept elsewhere, it shows later whether links were cut off or written anew."""
         with self._database.transaction(writes=False) as session:
-            return _head(session)
+            return head_of(session)
 
     def verify(self, *, kept: Head | None = None) -> Verification:
         """Check the chain, and every task, decision and hold against it.
@@ -498,24 +500,7 @@ class TakeoverQueue:
             `holds`: legal holds. And since ever: `submitted`, `escalations`, `detail_views`, `deleted`.
         """
         with self._database.transaction(writes=False) as session:
-            now = self._now(session)
-            (counts,) = session.rows(sql.COUNTS, now=now)
-            kinds = {row["kind"]: int(row["n"]) for row in session.rows(sql.KINDS)}
-            choices = {row["choice"]: int(row["n"]) for row in session.rows(sql.CHOICES)}
-            acts = {row["act"]: int(row["n"]) for row in session.rows(sql.ACTS)}
-        oldest = counts["oldest_us"]
-        return {
-            **{name: int(counts[name] or 0) for name in ("open", "waiting", "claimed", "decided")},
-            "open_by_kind": {str(kind): kinds.get(kind, 0) for kind in TaskKind},
-            "oldest_age_seconds": 0.0 if oldest is None else max(now - oldest, 0) / 1_000_000,
-            **{name: int(counts[name] or 0) for name in ("overdue", "escalated", "unacknowledged")},
-            "decisions_by_choice": {str(choice): choices.get(choice, 0) for choice in Choice},
-            "holds": int(counts["holds"]),
-            "submitted": acts.get(Act.SUBMITTED, 0),
-            "escalations": acts.get(Act.ESCALATED, 0),
-            "detail_views": acts.get(Act.DETAIL_VIEWED, 0),
-            "deleted": acts.get(Act.DELETED, 0),
-        }
+            return numbers(session, self._now(session))
 
     # --- within a transaction ------------------------------------------------------------------------------------
 
@@ -542,42 +527,8 @@ class TakeoverQueue:
         if not self._authors_may_decide and found["author_key"] == key:
             raise NotAllowed(f"{by} made what the task {task_id} asks about; another person must decide it")
 
-    def _append(  # noqa: PLR0913 - what a link says
-        self,
-        session: Session,
-        now: int,
-        act: Act,
-        *,
-        by: str = "",
-        via: str = "",
-        task_id: str | None = None,
-        data: Mapping[str, Any] | None = None,
-    ) -> None:
-        """Add a link. Always the last thing that a transaction locks, so that no two wait for each other."""
-        head = _head(session, self._database.lock)
-        link = Link(
-            seq=head.seq + 1,
-            at_us=now,
-            act=str(act),
-            by=by,
-            via=via,
-            task_id=task_id,
-            data=data or {},
-            previous=head.hash,
-        )
-        session.change(
-            sql.LINK,
-            seq=link.seq,
-            at=now,
-            act=link.act,
-            actor=by,
-            via=via,
-            task_id=task_id,
-            data=compact(link.data),
-            previous=link.previous,
-            hash=link.hash,
-        )
-        session.change(sql.MOVE_HEAD, seq=link.seq, hash=link.hash)
+    def _append(self, session: Session, now: int, act: Act, **said: Any) -> None:
+        append(session, self._database.lock, act, now_us=now, **said)
 
 
 def _database(where: str | Path, *, create: bool) -> Database:
@@ -601,11 +552,6 @@ def _one(session: Session, statement: str, task_id: str) -> Row:
     if not found:
         raise UnknownTask(f"there is no task {task_id!r}; `tasks()` lists them")
     return found[0]
-
-
-def _head(session: Session, lock: str = "") -> Head:
-    ((seq, found),) = (row.values() for row in session.rows(f"{sql.HEAD} {lock}"))
-    return Head(seq, found)
 
 
 def _count(asked: int) -> int:

@@ -46,11 +46,11 @@ class SqliteDatabase:
     lock_free: str = ""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        self._path = path
-        self._idle: Idle[sqlite3.Connection] = Idle()
         _check_folder(path, create=create)
         _check_file(path, create=create)
+        self._path = path.absolute()  # The app may go to another folder.
         self._identity = _identity(path)
+        self._idle: Idle[sqlite3.Connection] = Idle()
         self._prepare(create=create)
 
     @contextmanager

@@ -174,6 +174,18 @@ class TestAFile:
             queue.submit(review(id="large", state="x" * 100_000))
             assert queue.verify().tasks == 2
 
+    def test_it_stays_where_it_was_opened(self, tmp_path, monkeypatch):
+        """An app that goes to another folder goes on with the same file."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "other").mkdir()
+        with TakeoverQueue("t.db") as queue:
+            queue.submit(review())
+            queue.close()
+            monkeypatch.chdir(tmp_path / "other")
+            queue.submit(review())
+            assert queue.stats()["open"] == 2
+        assert list((tmp_path / "other").iterdir()) == []
+
     def test_it_keeps_a_few_connections(self, tmp_path):
         """However many threads have used it."""
         with TakeoverQueue(tmp_path / "t.db") as queue:
