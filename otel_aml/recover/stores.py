@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import threading
-from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote
@@ -121,12 +120,6 @@ _WORDS: Final[Mapping[type[Event], str]] = {
 }
 
 
-@dataclass(slots=True)
-class _Counts:
-    shared: int = 0
-    fallback: int = 0
-
-
 class RedisCircuitStore:
     """Circuits that all processes share: each event is one script on the server, by the server's clock.
 
@@ -168,7 +161,7 @@ class RedisCircuitStore:
             open_seconds_max=30.0,
             probe_lease_seconds=max(10 * timeout_seconds, 1.0),
         )
-        self._counts = _Counts()
+        self._taken_there = self._taken_here = 0
         self._faults: dict[str, int] = {}
         self._said_at: dict[str, float] = {}
         self._is_away = False
@@ -184,14 +177,14 @@ class RedisCircuitStore:
     def stats(self) -> dict[str, Any]:
         """Count the events that Redis took (`shared`) and those taken here (`fallback`), and its faults by kind."""
         with self._lock:
-            return {"shared": self._counts.shared, "fallback": self._counts.fallback, "faults": dict(self._faults)}
+            return {"shared": self._taken_there, "fallback": self._taken_here, "faults": dict(self._faults)}
 
     def step(self, name: str, policy: CircuitPolicy, event: Event, now: float) -> Kept:
         """Take one event into the circuit of a dependency, on the server; here where that does not answer."""
         kept = self._ask(name, policy, event, now)
         with self._lock:
-            self._counts.shared += kept is not None
-            self._counts.fallback += kept is None
+            self._taken_there += kept is not None
+            self._taken_here += kept is None
         if kept is None:
             return self._here.step(name, policy, event, now)
         self._here.put(name, kept.circuit)
@@ -201,7 +194,10 @@ class RedisCircuitStore:
         """Do the same on a thread of the store's own, so that a slow Redis does not block the event loop."""
         import asyncio
 
-        asked = self._pool().submit(self.step, name, policy, event, now)
+        try:
+            asked = self._pool().submit(self.step, name, policy, event, now)
+        except RuntimeError:  # it was closed just now, or the interpreter ends
+            return self.step(name, policy, event, now)
 
         def give_back() -> None:
             decision = asked.result().decision
@@ -211,7 +207,8 @@ class RedisCircuitStore:
         try:
             return await asyncio.shield(asyncio.wrap_future(asked))
         except asyncio.CancelledError:
-            self._pool().submit(give_back)
+            with contextlib.suppress(RuntimeError):
+                self._pool().submit(give_back)
             raise
 
     def last(self, name: str, policy: CircuitPolicy) -> Circuit:
@@ -242,12 +239,12 @@ class RedisCircuitStore:
             answer = self._script(keys=[self._prefix + name], args=_arguments(policy, event))
             kept = _read(answer, policy, event, now)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis is no matter of the agent's
-            self._line.step(_LINE, self._line_policy, Failure(try_.id), self._clock())
+            self._line.step(_LINE, self._line_policy, Failure(try_.id, decision.generation), self._clock())
             self._went_away(type(error).__name__)
             return None
         finally:
             otel_context.detach(token)
-        self._line.step(_LINE, self._line_policy, Success(try_.id), self._clock())
+        self._line.step(_LINE, self._line_policy, Success(try_.id, decision.generation), self._clock())
         if self._is_away:
             self._is_away = False
             _say("Redis answers again; circuits are shared between processes again")

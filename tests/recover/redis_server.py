@@ -20,8 +20,9 @@ PATIENCE_SECONDS = 60
 class RedisServer:
     """One that can be killed, stopped in its tracks, and started again on the same port, empty."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, *options):
         self.folder = folder
+        self.options = options
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
@@ -30,7 +31,7 @@ class RedisServer:
 
     def start(self):
         command = [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self.folder)]
-        command += ["--save", "", "--appendonly", "no", "--logfile", "redis.log"]
+        command += ["--save", "", "--appendonly", "no", "--logfile", "redis.log", *self.options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < deadline:
@@ -59,8 +60,8 @@ class RedisServer:
             self.kill()
 
 
-def start(folder):
+def start(folder, *options):
     """Start one; without the program a test is skipped, but CI must have it."""
     if PROGRAM is None:
         (pytest.fail if IS_CI else pytest.skip)("redis-server is not installed; apt-get install redis-server")
-    return RedisServer(folder).start()
+    return RedisServer(folder, *options).start()

@@ -27,6 +27,7 @@ from otel_aml.core.circuit import (
 from otel_aml.recover import stores
 from otel_aml.recover.breaker import CircuitBreaker
 from otel_aml.recover.stores import RedisCircuitStore
+from tests.recover import redis_server
 
 CLOSED, OPEN, HALF_OPEN = CircuitState
 SHORT = CircuitPolicy(consecutive_failures=1, open_seconds=1.0, open_seconds_max=4.0, probe_lease_seconds=600)
@@ -126,6 +127,22 @@ class TestTogether:
         key = "otel_aml:circuit:tool"
         client.hset(key, "open_until", int(client.hget(key, "open_until")) + 3_600_000)
         assert breaker.allow().retry_after == 600
+
+
+def test_a_cluster(tmp_path):
+    """Of one node here; a circuit is one key, and so is at home on one."""
+    server = redis_server.start(tmp_path, "--cluster-enabled", "yes")
+    try:
+        with redis.Redis.from_url(server.url) as node:
+            node.execute_command("CLUSTER", "ADDSLOTSRANGE", "0", "16383")
+            eventually(lambda: "cluster_state:ok" in str(node.execute_command("CLUSTER", "INFO")))
+        store = RedisCircuitStore(client=redis.RedisCluster.from_url(server.url))
+        breaker = CircuitBreaker("tool", policy=LONG, store=store)
+        trip(breaker)
+        assert (breaker.circuit.state, store.stats()["fallback"]) == (OPEN, 0)
+        store.close()
+    finally:
+        server.stop()
 
 
 REPORTS = (Success, Failure, Rejected, Cancel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import builtins
 import logging
 import os
@@ -206,6 +207,14 @@ def test_closing_closes_the_client(clock):
     store, _ = guarded(client, clock)
     store.close()
     assert client.is_closed
+
+
+def test_a_task_that_asks_while_the_store_is_closed_gets_its_answer(clock):
+    """The threads are gone; it asks itself."""
+    store, breaker = guarded(Redis(WELL), clock)
+    store._pool().shutdown()
+    assert asyncio.run(breaker.allow_async())
+    assert store.stats()["shared"] == 1
 
 
 def test_the_words_of_all_events():
