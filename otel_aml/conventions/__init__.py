@@ -25,7 +25,7 @@ from otel_aml.conventions.kinds import is_model_too
 from otel_aml.conventions.kinds import kind as kind_of
 from otel_aml.conventions.marks import FRAMEWORK_SCOPES, OUTPUT_TOOLS, Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading, Turn
-from otel_aml.conventions.roots import RunSpans, is_case, is_framework, runs, says_agent
+from otel_aml.conventions.roots import SAYING, RunSpans, is_case, is_framework, runs, says_agent
 from otel_aml.core.steps import About, Incident, Kind, Sort, Step
 from otel_aml.spans import attributes as names
 
@@ -38,6 +38,7 @@ __all__ = [
     "FRAMEWORK_SCOPES",
     "KEPT_FROM_START",
     "NOTHING_DECLARED",
+    "SAYING",
     "Contract",
     "Declared",
     "Reading",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import gen_ai, incidents, values
@@ -59,7 +60,25 @@ _MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|respons
 _CALLED: Final = re.compile(r'"name"\s*:\s*"([^"]*)"')
 _SENTENCES: Final = tuple(sentence.starts for sentence in RESULTS)
 
-_WORDS: Final = (names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND, names.MCP_METHOD)
+_OPERATION: Final = names.GEN_AI_OPERATION
+_OTHER_WORDS: Final = (names.OPENINFERENCE_KIND, names.TRACELOOP_KIND, names.MCP_METHOD)
+_SAYING: Final = _TELLING.union(_OTHER_WORDS, {_OPERATION})
+_NOTHING: Final = Glance.NOTHING
+_MAKES_A_RUN: Final = Glance.MAKES_A_RUN
+_MATTERS: Final = Glance.MATTERS
+_AGENT: Final = "invoke_agent"
+_TELLING_AT_ROOT: Final = _TELLING.union(
+    {
+        names.OPENINFERENCE_KIND,
+        names.OPENINFERENCE_OUTPUT,
+        names.TRACELOOP_KIND,
+        names.TRACELOOP_OUTPUT,
+        names.MCP_METHOD,
+        names.PYDANTIC_AI_MESSAGES,
+    }
+)
+_NONE_SAID: Final = re.compile(r'"(?:\s|\\[nrtf])*(?:(?:None|null)?(?:\s|\\[nrtf])*"|\\u)')
+"""A text in JSON that is empty or a word for none, or that begins as one might."""
 _OUTPUTS: Final = (names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
 
 KEPT: Final = frozenset(
@@ -95,27 +114,47 @@ def glance(attributes: dict[str, Any], answer_tools: frozenset[str] = OUTPUT_TOO
         attributes: All its attributes, as a plain dict.
         answer_tools: Names of calls that hand an answer over.
     """
-    if not _TELLING.isdisjoint(attributes):
-        return Glance.MATTERS
-    said = _said(attributes)
+    said = attributes.get(_OPERATION)
     if said is None:
-        return Glance.MATTERS if len(attributes) >= _CROWDED else Glance.NOTHING
-    if not isinstance(said, str) or said in _READ_ALWAYS:
-        return Glance.MATTERS
+        if _SAYING.isdisjoint(attributes):
+            return _MATTERS if len(attributes) >= _CROWDED else _NOTHING
+        said = _said_elsewhere(attributes)
+    if not _TELLING.isdisjoint(attributes):
+        return _MATTERS
+    if not isinstance(said, str):
+        return _MATTERS
     if said in _TOOLS:
-        return Glance.MAKES_A_RUN if _is_plain_result(attributes) else Glance.MATTERS
+        return _MAKES_A_RUN if _is_plain_result(attributes) else _MATTERS
     if said in _MODELS:
-        return Glance.MAKES_A_RUN if _is_plain_turn(attributes, answer_tools) else Glance.MATTERS
-    return Glance.MATTERS if _may_refuse(attributes) else Glance.NOTHING
+        return _MAKES_A_RUN if _is_plain_turn(attributes, answer_tools) else _MATTERS
+    return _MATTERS if said in _READ_ALWAYS or _may_refuse(attributes) else _NOTHING
 
 
-def _said(attributes: Mapping[str, Any]) -> Any:
-    """Find the word by which a span says what it did."""
-    for key in _WORDS:
-        said = attributes.get(key)
-        if said is not None:
-            return said
-    return None
+def glance_at_root(attributes: Mapping[str, Any]) -> Glance:
+    """Look at the root of a run in which no other span matters; as `glance`, but what it answered is not read.
+
+    NOTHING of a plain step, MAKES_A_RUN of an agent, MATTERS where what it says could change the verdict of a run
+    without a contract, a case or a label: also an answer that may be a word for none.
+    """
+    if not _TELLING_AT_ROOT.isdisjoint(attributes) or len(attributes) >= _CROWDED:
+        return _MATTERS
+    said, output = attributes.get(names.GEN_AI_OPERATION), attributes.get(names.GEN_AI_OUTPUT)
+    if said is None:
+        return _NOTHING if output is None else _MATTERS
+    if said != _AGENT or not (output is None or (isinstance(output, str) and _NONE_SAID.search(output) is None)):
+        return _MATTERS
+    return _MAKES_A_RUN
+
+
+def _said_elsewhere(attributes: Mapping[str, Any]) -> Any:
+    """Find the word by which a span of another vocabulary than GenAI says what it did."""
+    return next((said for key in _OTHER_WORDS if (said := attributes.get(key)) is not None), None)
+
+
+@lru_cache(maxsize=64)
+def _calling(tools: frozenset[str]) -> re.Pattern[str]:
+    """Make the pattern that finds a call of one of some tools, once for each contract."""
+    return re.compile(rf'"name"\s*:\s*"(?:{"|".join(map(re.escape, sorted(tools)))})"')
 
 
 def _may_refuse(attributes: Mapping[str, Any]) -> bool:
@@ -149,8 +188,9 @@ def _is_plain_turn(attributes: dict[str, Any], answer_tools: frozenset[str]) -> 
         return True
     if not isinstance(output, str) or '"tool_call"' not in output or len(output) > values.SCANNED_BYTES:
         return False
-    called = _CALLED.findall(output)
-    if not answer_tools.isdisjoint(called):
+    if _calling(answer_tools).search(output) is not None:
         return False
+    if attributes.get(names.GEN_AI_TOOLS_OFFERED) is None:
+        return True
     offered = gen_ai.offered_tools(attributes)
-    return offered is None or offered.issuperset(called)
+    return offered is None or offered.issuperset(_CALLED.findall(output))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from otel_aml.spans.model import SpanRecord
 
-_SAYING = frozenset({names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND})
+SAYING = frozenset({names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND})
 """Where alone a span can say that it is an agent."""
 _CLASSES = frozenset(map(str, FailureClass))
 _FRAMEWORKS = frozenset(FRAMEWORK_SCOPES)
@@ -45,7 +45,7 @@ def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[s
     """Whether a span is of an agent framework, by its scope or by what its attributes say."""
     if is_framework(scope, frameworks):
         return True
-    if _SAYING.isdisjoint(attributes):
+    if SAYING.isdisjoint(attributes):
         return False
     return kind(attributes) is Kind.AGENT or openllmetry.is_workflow(attributes)
 

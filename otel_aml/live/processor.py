@@ -1,33 +1,30 @@
 """The span processor: gathers what the spans of a run say, and writes the verdict on its root as that ends."""
 
+# ruff: noqa: SLF001 - the short way of `on_start` and `on_end`, which says why
+
 from __future__ import annotations
 
 import os
-import sys
 import weakref
-from asyncio import CancelledError
-from contextvars import ContextVar
-from dataclasses import replace
-from functools import lru_cache, partial
+from sys import exception
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.sdk.trace import SpanLimits, SpanProcessor
+from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_aml import conventions
-from otel_aml.conventions import Contract, Declared, Reading
+from otel_aml.conventions import FRAMEWORK_SCOPES, Contract, Reading
 from otel_aml.conventions.glance import Glance, glance
-from otel_aml.core.steps import Kind
-from otel_aml.live import end_hook, stamp
-from otel_aml.live.case import CASE_SPAN, CaseHandle, handle_of
+from otel_aml.live import end_hook, in_flight, stamp, weighing
+from otel_aml.live.case import CASE_SPAN
 from otel_aml.live.faults import Faults
-from otel_aml.live.runs import Limits, Registry, Run, Started
-from otel_aml.live.sketch import sketch, unfold
+from otel_aml.live.runs import Entry, Limits, Registry, Run, Started
+from otel_aml.live.sketch import sketch
 from otel_aml.spans import attributes as names
-from otel_aml.spans.sdk import hex_id, id_of, plain, record
+from otel_aml.spans.sdk import id_of, plain, record
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from opentelemetry.context import Context
     from opentelemetry.sdk.trace import ReadableSpan, Span
@@ -36,8 +33,20 @@ if TYPE_CHECKING:
     from otel_aml.live.tally import Tally
 
 _NO_CONTRACT: Final = Contract()
-_CALLING_OUT: Final[ContextVar[bool]] = ContextVar("otel_aml_calling_out", default=False)
-"""Set while the app's own check of an answer runs: a run inside it does not call it again."""
+_ERROR: Final = StatusCode.ERROR
+_INTERNAL: Final = SpanKind.INTERNAL
+_MAKES_A_RUN: Final = Glance.MAKES_A_RUN
+_MATTERS: Final = Glance.MATTERS
+_NOTHING: Final = Glance.NOTHING
+_OPERATION: Final = names.GEN_AI_OPERATION
+_TOOL: Final = names.GEN_AI_TOOL
+_OPENINFERENCE: Final = names.OPENINFERENCE_KIND
+_TRACELOOP: Final = names.TRACELOOP_KIND
+_NO_AGENTS: Final = frozenset({"chat", "text_completion", "execute_tool", "embeddings", "retrieval"})
+"""Operations that are no agent's."""
+_SPAN_ID: Final = 1
+_IS_REMOTE: Final = 2
+"""Places in the tuple that a `SpanContext` is."""
 
 
 class FailureSpanProcessor(SpanProcessor):
@@ -51,9 +60,9 @@ class FailureSpanProcessor(SpanProcessor):
     """
 
     def __init__(self, *, contract: Contract | None = None, limits: Limits | None = None) -> None:
-        self.contract = contract
-        self._reading_contract = contract or _NO_CONTRACT
         self._registry = Registry(limits or Limits())
+        self._by_span = self._registry.by_span
+        self._steps = self._registry.limits.steps
         self._faults = Faults()
         self._ending: set[int] = set()
         self._spans_seen = 0
@@ -61,17 +70,48 @@ class FailureSpanProcessor(SpanProcessor):
         self._unstamped = 0
         self._is_shut = False
         self.tally: Tally | None = None
-        self._glances = not self._reading_contract.failure_marks
+        self._know_contract(contract)
         self._writes_on_ending = end_hook.on_ending_writes()
         _drop_inherited_after_fork(self._registry)
 
     # --- the SDK's calls: nothing may leave them -----------------------------------------------------------------
+    #
+    # The first two begin with the short way that nearly every span goes: it is paid for each span of the app, so it
+    # calls next to nothing, and reads the span where the SDK keeps things; through the SDK's properties alone it would
+    # cost more than twice as much (`benchmarks/overhead.py`). On an SDK that keeps them elsewhere, an AttributeError
+    # sends every span the long way, which asks the properties.
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:  # noqa: ARG002 - the SDK's signature
         """Know to which run a span belongs; take hold of the end of a run root."""
-        if self._is_shut:
-            return
         try:
+            try:
+                peeked: Any = span
+                parent = peeked._parent
+                if parent is not None and not parent[_IS_REMOTE]:
+                    run = self._by_span.get(parent[_SPAN_ID])
+                    if type(run) is tuple:
+                        run = run[0]
+                    if type(run) is Run and exception() is None:
+                        attributes = peeked._attributes._dict
+                        said = attributes.get(_OPERATION)
+                        if (
+                            peeked._name != CASE_SPAN
+                            if run.takes_all
+                            else (said is None or said in _NO_AGENTS)
+                            and _OPENINFERENCE not in attributes
+                            and _TRACELOOP not in attributes
+                            and peeked._instrumentation_scope._name not in self._scopes
+                        ):
+                            spans = run.spans
+                            if len(spans) < self._steps:
+                                span_id = peeked._context[_SPAN_ID]
+                                spans.append(span_id)
+                                self._by_span[span_id] = run if said is None else (run, said)
+                                if run.is_closed:
+                                    self._by_span.pop(span_id, None)
+                                return
+            except (AttributeError, TypeError):
+                pass
             self._start(span)
         except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
             self._faults.note("on_start", error)
@@ -80,14 +120,31 @@ class FailureSpanProcessor(SpanProcessor):
         """Gather what an ended span says."""
         self._spans_seen += 1
         try:
-            span_id = id_of(span)
-            run = self._registry.by_span.get(span_id)
-            if run is not None and span_id in run.open:
-                self._gather(run, span, span_id)
-            elif span_id in self._ending:
-                self._ending.discard(span_id)
-            else:
-                self._spans_late += 1
+            try:
+                peeked: Any = span
+                span_id = peeked._context[_SPAN_ID]
+                run = self._by_span.get(span_id)
+                if (
+                    run is not None
+                    and not peeked._events._dq
+                    and peeked._status._status_code is not _ERROR
+                    and exception() is None
+                ):
+                    attributes = peeked._attributes._dict
+                    if type(run) is tuple and _OPERATION in attributes:
+                        run = run[0]
+                    if type(run) is Run and self._glances:
+                        worth = glance(attributes, self._answer_tools)
+                        if worth is not _MATTERS:
+                            if worth is not _NOTHING or run.readings or peeked._kind is not _INTERNAL:
+                                self._pass_over(run, span, span_id, attributes, worth)
+                            self._by_span[span_id] = run.root_id
+                            if run.is_closed:
+                                self._by_span.pop(span_id, None)
+                            return
+            except (AttributeError, TypeError):
+                pass
+            self._end(span)
         except Exception as error:  # noqa: BLE001 - nothing of ours raises into the app
             self._faults.note("on_end", error)
 
@@ -110,8 +167,7 @@ class FailureSpanProcessor(SpanProcessor):
     def declare(self, contract: Contract | None) -> None:
         """Replace the contract; None leaves it as it is."""
         if contract is not None:
-            self.contract = self._reading_contract = contract
-            self._glances = not contract.failure_marks
+            self._know_contract(contract)
 
     def stats(self) -> Mapping[str, Any]:
         """Count what it did.
@@ -140,67 +196,82 @@ class FailureSpanProcessor(SpanProcessor):
             "faults": self._faults.count,
         }
 
+    def _know_contract(self, contract: Contract | None) -> None:
+        self.contract = contract
+        self._reading_contract = contract or _NO_CONTRACT
+        self._glances = not self._reading_contract.failure_marks
+        self._answer_tools = self._reading_contract.answer_tools
+        self._scopes = frozenset({*FRAMEWORK_SCOPES, *self._reading_contract.frameworks, names.OUR_SCOPE})
+
     # --- the work ------------------------------------------------------------------------------------------------
 
     def _start(self, span: Span) -> None:
-        parent = span.parent
-        if parent is None or parent.is_remote:
-            self._open(span, is_settled=self._says_agent(span))
+        if self._is_shut:
             return
-        run = self._registry.by_span.get(parent.span_id)
+        parent, attributes = span.parent, plain(span.attributes)
+        if parent is None or parent.is_remote:
+            self._open(span, attributes, is_settled=self._says_agent(span, attributes))
+            return
+        run = self._registry.run_of(parent.span_id)
         if run is not None and run.is_settled and span.name != CASE_SPAN:
-            self._join(run, span)
-        elif _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span)):
-            self._open(span, is_settled=True)
+            self._join(run, span, attributes)
+        elif _opens_case(span) or ((run is None or not run.is_settled) and self._says_agent(span, attributes)):
+            self._open(span, attributes, is_settled=True)
         elif run is not None:
-            self._join(run, span)
+            self._join(run, span, attributes)
 
-    def _says_agent(self, span: Span) -> bool:
+    def _says_agent(self, span: Span, attributes: Mapping[str, Any]) -> bool:
         scope = span.instrumentation_scope
-        name = "" if scope is None else scope.name
-        return conventions.is_case(name) or conventions.says_agent(
-            name, plain(span.attributes), self._reading_contract.frameworks
-        )
+        return (scope is not None and scope.name in self._scopes) or conventions.says_agent("", attributes)
 
-    def _open(self, span: Span, *, is_settled: bool) -> None:
+    def _open(self, span: Span, attributes: Mapping[str, Any], *, is_settled: bool) -> None:
         span_id = id_of(span)
         if self._registry.root(span_id) is not None:
             return
-        run = Run(span_id, is_settled=is_settled, in_case=_opens_case(span))
-        run.at_start = Started(in_flight=_id_in_flight(), attributes=plain(span.attributes))
+        run = Run(
+            span_id,
+            is_settled=is_settled,
+            in_case=_opens_case(span),
+            in_flight=in_flight.identity(),
+            at_start=attributes,
+        )
         self._registry.open(run)
         if not self._writes_on_ending:
             end_hook.attach(span, self._finish)
 
-    def _join(self, run: Run, span: Span) -> None:
-        attributes = span.attributes
-        said = None if attributes is None else attributes.get(names.GEN_AI_OPERATION)
-        in_flight = _id_in_flight()
-        if not in_flight and (said is None or isinstance(said, str)):
-            started = _started(said)
-        else:
-            started = Started(said, in_flight)
-        self._registry.join(run, id_of(span), started)
-        if run.in_case and len(run.agents) < self._registry.limits.steps and self._says_agent(span):
-            run.agents.add(id_of(span))
-            if span.parent is not None and span.parent.span_id not in run.agents:
-                run.entries.add(id_of(span))
+    def _join(self, run: Run, span: Span, attributes: Mapping[str, Any]) -> None:
+        span_id, parent, entry = id_of(span), span.parent, False
+        if run.in_case and len(run.agents) < self._steps and self._says_agent(span, attributes):
+            run.agents.add(span_id)
+            entry = parent is not None and parent.span_id not in run.agents
+        started = Entry if entry else Started
+        self._registry.join(span_id, started(run, attributes.get(_OPERATION), in_flight.identity()))
 
-    def _gather(self, run: Run, span: ReadableSpan, span_id: int) -> None:
+    def _end(self, span: ReadableSpan) -> None:
+        span_id = id_of(span)
+        started = self._registry.started(span_id)
+        if started is not None:
+            self._gather(started, span, span_id)
+        elif span_id in self._ending:
+            self._ending.discard(span_id)
+        else:
+            self._spans_late += 1
+
+    def _gather(self, started: Started, span: ReadableSpan, span_id: int) -> None:
         """Keep what an ended span says: a sketch of a dull one, the reading of one that matters."""
+        run = started.run
         try:
             attributes = plain(span.attributes)
-            started = run.open[span_id]
-            if started.said is not None and names.GEN_AI_OPERATION not in attributes:
-                attributes[names.GEN_AI_OPERATION] = started.said
-            in_flight = _in_flight(started)
-            is_plain = span.status.status_code is not StatusCode.ERROR and not span.events and not in_flight
-            if is_plain and self._glances and span_id not in run.entries:
-                worth = glance(attributes, self._reading_contract.answer_tools)
-                if worth is not Glance.MATTERS:
+            if started.said is not None and _OPERATION not in attributes:
+                attributes[_OPERATION] = started.said
+            cut_by = in_flight.cut_by(started.in_flight)
+            is_plain = span.status.status_code is not _ERROR and not span.events and not cut_by
+            if is_plain and self._glances and not isinstance(started, Entry):
+                worth = glance(attributes, self._answer_tools)
+                if worth is not _MATTERS:
                     self._pass_over(run, span, span_id, attributes, worth)
                     return
-            run.add(self._read(span, attributes, in_flight), limit=self._registry.limits.steps)
+            run.add(self._read(span, attributes, cut_by), limit=self._steps)
         except Exception:
             run.unseen = True
             raise
@@ -210,26 +281,37 @@ class FailureSpanProcessor(SpanProcessor):
     def _pass_over(self, run: Run, span: ReadableSpan, span_id: int, attributes: dict[str, Any], worth: Glance) -> None:
         """Keep a sketch of a dull span, where anything that matters could still need it.
 
-        What ended before the first that matters stands above none of it, and makes none of it good. Models alone are
-        needed from the start: for the tools that they were offered, and since an agent without any is a case apart.
+        What ended before the first that matters stands above none of it, and makes none of it good. Only of the models
+        one is needed for each place and choice of tools: for the tools that they were offered, and since an agent
+        without any model is a case apart.
         """
-        if worth is Glance.MAKES_A_RUN:
+        if worth is _MAKES_A_RUN:
             run.makes_a_run = True
-            run.last_call_at = max(run.last_call_at, span.start_time or 0)
-        elif span.kind is SpanKind.CLIENT or span.kind is SpanKind.PRODUCER:
-            run.shows_client = True
-        if not run.readings and not (worth is Glance.MAKES_A_RUN and names.GEN_AI_TOOL not in attributes):
-            return
-        if len(run.sketches) + len(run.readings) < self._registry.limits.steps:
+            started_at = span.start_time or 0
+            run.last_call_at = max(run.last_call_at, started_at)
+            if not run.readings:
+                if _TOOL in attributes:
+                    return
+                parent, offered = span.parent, attributes.get(names.GEN_AI_TOOLS_OFFERED)
+                model = (None if parent is None else parent.span_id, offered)
+                if model == run.last_model:
+                    return
+                run.last_model = model
+        else:
+            if span.kind is SpanKind.CLIENT or span.kind is SpanKind.PRODUCER:
+                run.shows_client = True
+            if not run.readings:
+                return
+        if len(run.sketches) + len(run.readings) < self._steps:
             run.sketches.append(sketch(run, span, span_id, attributes, worth))
         else:
             run.unseen = True
 
     def _read(
-        self, span: ReadableSpan, attributes: Mapping[str, Any], in_flight: str, *, ended_at: int | None = None
+        self, span: ReadableSpan, attributes: Mapping[str, Any], cut_by: str, *, ended_at: int | None = None
     ) -> Reading:
         found = record(span, attributes, ended_at=ended_at)
-        return conventions.read(found, self._reading_contract, in_flight=in_flight)
+        return conventions.read(found, self._reading_contract, in_flight=cut_by)
 
     def _finish(self, span: Span, ended_at: int) -> None:
         """Classify the run of a root that is about to end, and write the verdict."""
@@ -249,19 +331,19 @@ class FailureSpanProcessor(SpanProcessor):
 
     def _conclude(self, run: Run, span: Span, ended_at: int) -> None:
         present = plain(span.attributes)
-        attributes = {**run.at_start.attributes, **present} if span.dropped_attributes else present
-        root = self._read(span, attributes, _in_flight(run.at_start), ended_at=ended_at)
-        readings = [*run.readings, root]
-        if not run.makes_a_run and not conventions.is_run(readings):
+        worth = weighing.worth_of_root(run, span, present) if self._glances else _MATTERS
+        facts: Facts | None = None
+        if worth is _MATTERS or (self.contract is not None and (run.makes_a_run or worth is _MAKES_A_RUN)):
+            facts = self._weighed(run, span, present, ended_at)
+        elif worth is _MAKES_A_RUN or run.makes_a_run:
+            facts = weighing.facts_of_a_quiet_run(run, incomplete=self._registry.is_incomplete(run))
+        if facts is None:
             self._registry.forget(run)
             return
-        if run.is_troubled or root.step.incident is not None or _needs_all(readings, root):
-            readings = [conventions.read(unfold(each), self._reading_contract) for each in run.sketches] + readings
-        facts = self._facts(run, readings)
         verdict = stamp.verdict_on(facts)
         if not self._registry.classify(run):
             return
-        written = stamp.fitting(verdict, present, _room(span))
+        written = stamp.fitting(verdict, present, stamp.room_of(span))
         if written:
             span.set_attributes(written)
         else:
@@ -269,82 +351,20 @@ class FailureSpanProcessor(SpanProcessor):
         if self.tally is not None:
             self.tally.add(verdict, facts)
 
-    def _facts(self, run: Run, readings: Sequence[Reading]) -> Facts:
-        handle = handle_of(run.root_id)
-        told = Declared() if handle is None else handle.told
-        contract = self._contract_of(run, readings, handle)
-        fold = partial(
-            conventions.facts,
-            readings,
-            hex_id(run.root_id),
-            incomplete=bool(run.open),
-            unseen=run.unseen,
-            thorough=False,
-            more_calls=run.makes_a_run or run.shows_client,
-            last_call_at=run.last_call_at,
-        )
-        token = _CALLING_OUT.set(True)
-        try:
-            return fold(contract=contract, told=told)
-        except (Exception, SystemExit, CancelledError, GeneratorExit) as error:  # noqa: BLE001 - the app's own check
-            # It failed: its question stays open, and the answer is not touched again.
-            self._faults.note("the app's own check of an answer", error)
-            return fold(told=replace(told, answer=None, earlier_answers=()))
-        finally:
-            _CALLING_OUT.reset(token)
-
-    def _contract_of(self, run: Run, readings: Sequence[Reading], handle: CaseHandle | None) -> Contract | None:
-        """Find the contract that applies: inside a case, or to an agent that it names; never within its own call."""
-        if _CALLING_OUT.get():
+    def _weighed(self, run: Run, span: Span, present: Mapping[str, Any], ended_at: int) -> Facts | None:
+        """Read what has to be read, and fold it into facts; None if it is no run of an agent."""
+        attributes = {**run.at_start, **present} if span.dropped_attributes else present
+        root = self._read(span, attributes, in_flight.cut_by(run.in_flight), ended_at=ended_at)
+        readings = weighing.readings(run, root, self._reading_contract)
+        if not readings:
             return None
-        if handle is not None and handle.contract is not None:
-            return handle.contract
-        contract = self.contract
-        if contract is None or run.in_case:
-            return contract
-        return contract if contract.names({reading.agent for reading in readings if reading.agent}) else None
-
-
-@lru_cache(maxsize=64)
-def _started(said: str | None) -> Started:
-    """Make once what nearly all spans start with."""
-    return Started(said)
+        incomplete = self._registry.is_incomplete(run)
+        return weighing.facts(run, readings, self.contract, self._faults, incomplete=incomplete)
 
 
 def _opens_case(span: Span) -> bool:
     scope = span.instrumentation_scope
     return span.name == CASE_SPAN and scope is not None and conventions.is_case(scope.name)
-
-
-def _needs_all(readings: Sequence[Reading], root: Reading) -> bool:
-    """Whether it must be known of every span where it stands: to tell whose words a model's output are."""
-    outputs = sum(reading.output is not None and reading.step.kind is Kind.MODEL for reading in readings)
-    return outputs > 1 or (outputs == 1 and root.output is None)
-
-
-def _id_in_flight() -> int:
-    error = sys.exc_info()[1]
-    return 0 if error is None else id(error)
-
-
-def _in_flight(started: Started) -> str:
-    """Name the exception that cuts a span and that no status shows: one that is no Exception and began inside it."""
-    error = sys.exc_info()[1]
-    if error is None or isinstance(error, Exception) or id(error) == started.in_flight:
-        return ""
-    kind = type(error)
-    return f"{kind.__module__}.{kind.__qualname__}"
-
-
-def _room(span: Span) -> stamp.Room:
-    """Say how many attributes a span can hold, and how long.
-
-    The SDK tells its limits nowhere in public; where its own place for them is gone, those of the environment hold.
-    """
-    limits = getattr(span, "_limits", None) or SpanLimits()
-    count = getattr(limits, "max_span_attributes", None)
-    length = getattr(limits, "max_span_attribute_length", None)
-    return stamp.Room(count if isinstance(count, int) else None, length if isinstance(length, int) else None)
 
 
 def _drop_inherited_after_fork(registry: Registry) -> None:

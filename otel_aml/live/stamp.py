@@ -6,6 +6,8 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from opentelemetry.sdk.trace import SpanLimits
+
 from otel_aml.core.facts import Facts
 from otel_aml.core.redaction import redact_start
 from otel_aml.core.taxonomy import FailureClass
@@ -14,6 +16,8 @@ from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from opentelemetry.sdk.trace import Span
 
     from otel_aml.core.tree import Verdict
 
@@ -97,7 +101,22 @@ class Room(NamedTuple):
     characters: int | None = None
 
 
-def fitting(found: Mapping[str, Value], present: Mapping[str, object], room: Room) -> dict[str, Value]:
+def room_of(span: Span) -> Room:
+    """Say how many attributes a span can hold, and how long.
+
+    The SDK tells its limits nowhere in public; where its own place for them is gone, those of the environment hold.
+    """
+    limits = getattr(span, "_limits", None) or SpanLimits()
+    count = getattr(limits, "max_span_attributes", None)
+    length = getattr(limits, "max_span_attribute_length", None)
+    return Room(count if isinstance(count, int) else None, length if isinstance(length, int) else None)
+
+
+def _is_ample(room: Room, needed: int) -> bool:
+    return room.characters is None and (room.attributes is None or room.attributes >= needed)
+
+
+def fitting(found: Mapping[str, Value], present: Mapping[str, object], room: Room) -> Mapping[str, Value]:
     """Keep the attributes that a span can take without losing one of the user's, the first ones first.
 
     A text that would be cut is left out: half a class is none. Names of ours that were there before the verdict (what
@@ -108,6 +127,8 @@ def fitting(found: Mapping[str, Value], present: Mapping[str, object], room: Roo
         present: What the span holds already; writing over an attribute takes no place.
         room: What the span can hold.
     """
+    if _is_ample(room, len(present) + len(found)) and _VERDICT_KEYS.isdisjoint(present):
+        return found
     free = None if room.attributes is None else max(room.attributes - len(present), 0)
     kept: dict[str, Value] = {}
     for key, value in found.items():

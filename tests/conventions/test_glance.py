@@ -9,9 +9,11 @@ from building import span
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otel_aml.conventions import NOTHING_DECLARED, read
-from otel_aml.conventions.glance import Glance, glance
+from otel_aml.conventions import NOTHING_DECLARED, facts, is_run, read
+from otel_aml.conventions.glance import Glance, glance, glance_at_root
+from otel_aml.core.facts import Facts
 from otel_aml.core.steps import MAKES_A_RUN
+from otel_aml.core.tree import classify
 from otel_aml.spans import attributes as names
 
 MESSAGES = [
@@ -154,3 +156,43 @@ def test_a_call_named_after_the_declared_answer_matters():
     turn = {names.GEN_AI_OPERATION: "chat", names.GEN_AI_OUTPUT: said}
     assert glance(turn) is Glance.MAKES_A_RUN
     assert glance(turn, frozenset({"Draft"})) is Glance.MATTERS
+
+
+ANSWERS = ["done", "", "None", " null ", "\n", "\u00a0", "None of them", 'a "" b', "\u4e2d"]
+AT_ROOT = POOL | {
+    names.GEN_AI_OUTPUT: [
+        *POOL[names.GEN_AI_OUTPUT],
+        *[json.dumps([{"role": "assistant", "parts": [{"type": "text", "content": each}]}]) for each in ANSWERS],
+        *[json.dumps([{"parts": [{"content": each, "type": "text"}]}], ensure_ascii=False) for each in ANSWERS],
+        "None",
+        "",
+    ]
+}
+
+
+@given(attributes=st.fixed_dictionaries({}, optional={key: st.sampled_from(each) for key, each in AT_ROOT.items()}))
+def test_a_glance_at_a_root_never_overlooks_what_reading_tells(attributes):
+    """Of a run in which nothing else matters, and to which no contract applies."""
+    root, worth = read(span(attributes=attributes, scope="a framework")), glance_at_root(attributes)
+    if worth is Glance.MATTERS:
+        return
+    read_in_full = facts([root], root.step.span_id, thorough=False, more_calls=True)
+    assert classify(read_in_full) == classify(Facts(calls_known=True))
+    assert is_run([root]) is (worth is Glance.MAKES_A_RUN)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "worth"),
+    [
+        ({"http.route": "/health"}, Glance.NOTHING),
+        ({names.GEN_AI_OPERATION: "invoke_agent"}, Glance.MAKES_A_RUN),
+        ({names.GEN_AI_OPERATION: "invoke_agent", names.GEN_AI_OUTPUT: json.dumps(MESSAGES[0])}, Glance.MAKES_A_RUN),
+        ({names.GEN_AI_OPERATION: "invoke_agent", names.GEN_AI_OUTPUT: '[{"content": "None"}]'}, Glance.MATTERS),
+        ({names.GEN_AI_OPERATION: "chat"}, Glance.MATTERS),
+        ({names.OPENINFERENCE_KIND: "AGENT"}, Glance.MATTERS),
+        ({names.CASE_ID: "C"}, Glance.MATTERS),
+        ({f"key {n}": n for n in range(128)}, Glance.MATTERS),
+    ],
+)
+def test_a_dull_root_is_told_from_one_that_matters(attributes, worth):
+    assert glance_at_root(attributes) is worth

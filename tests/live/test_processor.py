@@ -26,6 +26,7 @@ from otel_aml.live.install import install
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
 from tests.live.agents import AGENT, MODEL, RETRIEVER, TOOL, call, run
+from tests.random_runs import RandomRuns
 
 ANSWER = '[{"role":"assistant","parts":[{"type":"text","content":"{}"}]}]'
 FIRST_LIMITED = ("failure.class", "failure.unchecked")
@@ -863,3 +864,49 @@ def test_a_retrieval_and_its_answer_are_checked_live(simple):
     assert verdict["failure.unchecked"] == ("context_pollution",)
     assert (verdict["aml.citations.cited"], verdict["aml.citations.unresolved"]) == (1, 1)
     assert verdict["recovery.path"] == "human_takeover"
+
+
+class LongWay(FailureSpanProcessor):
+    """As on an SDK that keeps things elsewhere: every span is asked through its properties."""
+
+    def on_start(self, span, parent_context=None):
+        self._start(span)
+
+    def on_end(self, span):
+        self._spans_seen += 1
+        self._end(span)
+
+
+class TestTheShortWay:
+    """The hooks read a span where the SDK keeps things, and go the long way where it does not."""
+
+    @staticmethod
+    def decided(processor):
+        provider, memory = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+        provider.add_span_processor(processor)
+        provider.add_span_processor(SimpleSpanProcessor(memory))
+        maker = RandomRuns(provider, seed=11)
+        for _ in range(300):
+            maker.make()
+        roots = [span.attributes for span in memory.get_finished_spans() if span.attributes.get("failure.verdict")]
+        keys = ("failure.class", "failure.findings", "failure.unchecked", "failure.incomplete", "recovery.attempts")
+        return [tuple(root.get(key) for key in keys) for root in roots], processor.stats()
+
+    def test_it_decides_as_the_long_way(self):
+        assert self.decided(FailureSpanProcessor()) == self.decided(LongWay())
+
+    def test_a_span_that_keeps_its_attributes_elsewhere_goes_the_long_way(self, simple):
+        class Elsewhere:
+            def __init__(self, span):
+                self.__dict__.update(name=span.name, attributes=span.attributes, context=span.context)
+                self.__dict__.update(status=span.status, events=span.events, kind=span.kind, parent=span.parent)
+                self.__dict__.update(start_time=span.start_time, end_time=span.end_time, dropped_attributes=0)
+                self.__dict__.update(instrumentation_scope=span.instrumentation_scope)
+
+        on_end = simple.processor.on_end
+        simple.processor.on_end = lambda span: on_end(Elsewhere(span))
+        with simple.tracer.start_as_current_span("run", attributes=AGENT):
+            call(simple.tracer)
+            call(simple.tracer, TimeoutError("x"), name="screen")
+        assert simple.verdict()["failure.class"] == "tool_failure"
+        assert simple.processor.stats()["faults"] == 0
