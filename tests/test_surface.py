@@ -123,7 +123,8 @@ COMMANDS = {
 
 COLUMNS = {
     "runs": "trace_id span_id class is_failure severity findings unchecked recovered first_span_id dependency "
-    "error_type paused incomplete path outcome attempts coverage case_id service agent started_at ended_at "
+    "error_type paused incomplete path outcome attempts coverage case_id conversation_id service agent "
+    "started_at ended_at "
     "duration_ms online_class decided_by synthetic error_span_count",
     "checks": "trace_id span_id class answer decided_by",
     "failures": "trace_id span_id class seen_span_id dependency error_type step_id is_first is_recovered is_superseded "

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.errors import ConfigurationError, InputError
-from otel_aml.offline import evidence, inputs
+from otel_aml.offline import evidence, inputs, workplaces
 from otel_aml.offline.fingerprints import KnownSource, fingerprint
 from otel_aml.offline.labels import Labels, read_contract, read_labels
 from otel_aml.offline.loading import Source, load
@@ -77,6 +77,7 @@ def analysed(
     *,
     keep_evidence: bool = False,
     on_bytes: Callable[[int], None] | None = None,
+    on_loaded: Callable[[Store], None] | None = None,
 ) -> Generator[Analysis]:
     """Read what was given and draw the verdicts.
 
@@ -84,6 +85,7 @@ def analysed(
         given: Files or a store, labels, a contract.
         keep_evidence: Also fill the table `evidence`, for a store that is saved.
         on_bytes: Told how many bytes were read, now and then.
+        on_loaded: Told when all spans are there, before their verdicts are drawn.
 
     Raises:
         InputError: Something cannot be read, or holds nothing that is understood.
@@ -96,6 +98,8 @@ def analysed(
         if saved is None:
             found = load(store, inputs.files(given.files), on_bytes=on_bytes)
             read, earlier, sources = found.read, found.problems.ordered(), found.sources
+            if on_loaded is not None:
+                on_loaded(store)
             source: Iterator[RunRecord] | None = replayed(store, contract, problems, read)
         else:
             if contract is not None:
@@ -135,27 +139,51 @@ def ingest(
     """
     spare_inputs(into, given)
     _spare_others(into, replace=replace)
-    with analysed(given, keep_evidence=True, on_bytes=on_bytes) as analysis:
+    made = _Making(into, most_bytes=ALL_BYTES if keep_text else SHORT_BYTES)
+    with ExitStack() as stack:
+        begin = partial(made.begin, stack=stack)
+        analysis = stack.enter_context(analysed(given, keep_evidence=True, on_bytes=on_bytes, on_loaded=begin))
         analysis.store.note(analysis.read, analysis.problems)
         analysis.store.note_making(
             [known(file, source) for file, source in analysis.sources.items() if file != inputs.STDIN],
             contract=contract_digest(given),
             keeps_text=keep_text,
         )
-        most_bytes = ALL_BYTES if keep_text else SHORT_BYTES
-        try:
-            into.parent.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(prefix=".otel-aml-", dir=into.parent, ignore_cleanup_errors=True) as folder:
-                made = Path(folder) / "store.duckdb"
-                if into.suffix == ".duckdb":
-                    analysis.store.save_duckdb(made, most_bytes=most_bytes)
-                else:
-                    made.mkdir()
-                    analysis.store.save_parquet(made, most_bytes=most_bytes)
-                _put(made, into, aside=Path(folder) / "replaced")
-        except OSError as error:
-            raise InputError(f"{str(into)!r} cannot be written ({error.strerror}); give another path") from error
+        made.finish(analysis.store)
     return analysis
+
+
+class _Making:
+    """A store that is made beside its place, and put there when it is whole."""
+
+    def __init__(self, into: Path, *, most_bytes: int) -> None:
+        self._into = into
+        self._most_bytes = most_bytes
+        self._made = into
+
+    def begin(self, store: Store, stack: ExitStack) -> None:
+        """Begin to save the spans, while their verdicts are drawn."""
+        with _written(self._into):
+            self._into.parent.mkdir(parents=True, exist_ok=True)
+            folder = stack.enter_context(workplaces.beside(self._into))
+            self._made = folder / "store.duckdb"
+            if self._into.suffix != ".duckdb":
+                self._made.mkdir()
+        store.begin_saving(self._made, most_bytes=self._most_bytes)
+
+    def finish(self, store: Store) -> None:
+        """Save the verdicts, and put all in its place."""
+        store.finish_saving(self._made)
+        with _written(self._into):
+            _put(self._made, self._into, aside=self._made.with_name("replaced"))
+
+
+@contextmanager
+def _written(into: Path) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{str(into)!r} cannot be written ({error.strerror}); give another path") from error
 
 
 def _put(made: Path, into: Path, *, aside: Path) -> None:

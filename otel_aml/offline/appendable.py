@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from otel_aml.offline.problems import Problem, Read
 
+_AS_WRITTEN_NOW: Final = (
+    "select runs.conversation_id from target.runs as runs, target.sources, target.makings, target.evidence limit 0"
+)
 _TOUCHED: Final = "create or replace table touched as select distinct trace_id from spans"
 _LINES: Final = """
 select spans.file, list(distinct spans.line order by spans.line)
@@ -89,9 +92,10 @@ class AppendableStore(Store):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
+        self._run_traces = 0
         try:
             self._connection.execute("attach $path as target", {"path": str(self.reached(path))})
-            self._connection.execute("select 1 from target.sources, target.makings, target.evidence limit 0")
+            self._connection.execute(_AS_WRITTEN_NOW)
         except ANY_ERROR as error:
             self.close()
             reason = str(error).partition("\n")[0]
@@ -117,6 +121,10 @@ class AppendableStore(Store):
         """Give the counts of what was read so far."""
         ((counts,),) = self._connection.execute("select counts from target.readings").fetchall()
         return dict(json.loads(counts))
+
+    def run_trace_count(self) -> int:
+        """Count the traces that hold a run, once all is written."""
+        return self._run_traces
 
     def touch(self) -> list[tuple[str, list[int]]]:
         """Note which traces have new spans; say in which lines of which files their earlier spans stand."""
@@ -192,6 +200,7 @@ class AppendableStore(Store):
             run(_INSERT_SOURCE, asdict(source))
         ((read.spans, read.traces, read.runs, unseen),) = run(_COUNTS, {"most": TRACE_SPANS}).fetchall()
         read.invalid_spans += int(unseen)
+        ((self._run_traces,),) = run("select count(distinct trace_id) from target.runs").fetchall()
         run("update target.readings set counts = $counts", {"counts": json.dumps(read.counts())})
         run("commit")
         run("checkpoint target")

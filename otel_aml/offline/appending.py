@@ -105,7 +105,7 @@ class _Append:
         store.commit(
             read=read, problems=problems, stale=stale, renamed=renamed, sources=sources, most_bytes=self._most_bytes
         )
-        return Analysis(store, read, problems)
+        return Analysis(store, read, problems, runless=read.traces - store.run_trace_count())
 
     def _read_touched(self, found: Mapping[str, KnownSource | None]) -> None:
         """Read the earlier spans of touched traces once more, with their long texts."""

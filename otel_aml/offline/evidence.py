@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
-from enum import Enum
-from typing import Any, Final
+from dataclasses import fields
+from functools import cache
+from typing import Any, Final, cast
 
 from otel_aml.core.facts import Ending, Facts, Failure
 from otel_aml.core.taxonomy import FailureClass
@@ -19,7 +19,7 @@ Turn = Callable[[Any], Any]
 
 def written(record: RunRecord) -> str:
     """Write a record as JSON; the same record always gives the same text."""
-    return json.dumps(_plain(record), separators=(",", ":"))
+    return json.dumps(_turned(record), separators=(",", ":"), default=_turned)
 
 
 def read(text: str) -> RunRecord:
@@ -36,23 +36,16 @@ def read(text: str) -> RunRecord:
         ) from error
 
 
-def _plain(value: Any) -> Any:
-    if is_dataclass(value):
-        return {part.name: _plain(getattr(value, part.name)) for part in fields(value)}
-    if isinstance(value, Enum):
-        return value.value
-    return _COMPOUND.get(value.__class__, _same)(value)
+def _turned(value: Any) -> Any:
+    """Turn what JSON does not know into what it knows."""
+    if isinstance(value, frozenset):
+        return sorted(cast("frozenset[Any]", value))  # type: ignore[redundant-cast]  # pyright sees no members
+    return {name: getattr(value, name) for name in _names(value.__class__)}
 
 
-def _same(value: Any) -> Any:
-    return value
-
-
-_COMPOUND: Final[Mapping[type, Turn]] = {
-    frozenset: lambda members: sorted(map(_plain, members)),
-    tuple: lambda members: list(map(_plain, members)),
-    dict: lambda members: {str(key): _plain(member) for key, member in members.items()},
-}
+@cache
+def _names(of: type) -> tuple[str, ...]:
+    return tuple(part.name for part in fields(of))
 
 
 def _decoded(found: Mapping[str, Any], decoders: Mapping[str, Turn]) -> dict[str, Any]:

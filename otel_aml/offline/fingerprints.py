@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
 from otel_aml.errors import InputError
-from otel_aml.offline.lines import Place
+from otel_aml.offline.lines import Place, packing
 from otel_aml.offline.texts import valid_name
 
 if TYPE_CHECKING:
@@ -50,26 +52,44 @@ def fingerprint(file: str, offset: int) -> str:
     Raises:
         InputError: The file cannot be read.
     """
-    digest = hashlib.sha256(str(offset).encode())
     try:
         with Path(file).open("rb") as stream:
-            digest.update(stream.read(min(offset, _WINDOW)))
-            stream.seek(max(0, offset - _WINDOW))
-            digest.update(stream.read(min(offset, _WINDOW)))
+            return _summed_up(stream, offset)
     except OSError as error:
         raise InputError(f"{file!r} cannot be read: {error.strerror}; give a file that can be read") from error
+
+
+def _summed_up(stream: BinaryIO, offset: int) -> str:
+    digest = hashlib.sha256(str(offset).encode())
+    digest.update(stream.read(min(offset, _WINDOW)))
+    stream.seek(max(0, offset - _WINDOW))
+    digest.update(stream.read(min(offset, _WINDOW)))
     return digest.hexdigest()
 
 
 def is_same(file: str, source: KnownSource) -> bool:
-    """Whether a file begins with what was read of a source; a packed one must be the same as a whole."""
+    """Whether a file begins with what was read of a source; a packed one must be the same as a whole.
+
+    A plain file that was rotated and packed since is known by what is packed in it.
+    """
     try:
         size = Path(file).stat().st_size
     except OSError:
         return False
-    if size < source.offset_bytes or (source.is_packed and size != source.offset_bytes):
+    is_as_long = size == source.offset_bytes if source.is_packed else size >= source.offset_bytes
+    if is_as_long and fingerprint(file, source.offset_bytes) == source.fingerprint:
+        return True
+    return not source.is_packed and source.offset_bytes > 0 and _is_packed_since(file, source)
+
+
+def _is_packed_since(file: str, source: KnownSource) -> bool:
+    try:
+        if packing(file) != "gz":
+            return False
+        with gzip.open(file, "rb") as stream:
+            return _summed_up(cast("BinaryIO", stream), source.offset_bytes) == source.fingerprint
+    except (InputError, OSError, EOFError, zlib.error):
         return False
-    return fingerprint(file, source.offset_bytes) == source.fingerprint
 
 
 def matched(files: Sequence[str], sources: Iterable[KnownSource]) -> dict[str, KnownSource | None]:

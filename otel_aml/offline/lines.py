@@ -12,7 +12,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final, cast
 
@@ -157,10 +157,14 @@ def _lines(file: str, unpack_zst: Unpack, place: Place) -> Iterator[bytes | None
     try:
         with _opened(file) as stream:
             head = stream.peek(len(_ZSTD))
+            read_plain = replace(place)
             if head.startswith((_GZIP, _ZSTD)) and file != STDIN:
                 place.is_packed, place.offset = True, Path(file).stat().st_size
+                place.lines, place.is_open, place.is_torn = 0, False, False
             if head.startswith(_GZIP):
-                yield from _cut(io.BufferedReader(cast("io.RawIOBase", _Bounded(stream)), _BLOCK))
+                unpacked = cast("io.BufferedReader", io.BufferedReader(cast("io.RawIOBase", _Bounded(stream)), _BLOCK))
+                _skip(unpacked, read_plain)
+                yield from _cut(unpacked)
             elif head.startswith(_ZSTD):
                 yield from _zst(file, stream, unpack_zst)
             else:
@@ -181,14 +185,30 @@ def _opened(file: str) -> io.BufferedReader:
     return io.BufferedReader(io.FileIO(file, "rb"), _BLOCK)
 
 
+def _skip(unpacked: io.BufferedReader, read: Place) -> None:
+    """Go to where a file was read to while it was plain."""
+    left = read.offset
+    while left and (block := unpacked.read(min(left, _BLOCK))):
+        left -= len(block)
+    if read.is_open:
+        _pass_end(unpacked)
+
+
+def _pass_end(stream: io.BufferedReader) -> int:
+    """Pass the end of a line that was read without one; give its length."""
+    passed = 0
+    for end in (b"\r", b"\n"):
+        if stream.peek(1).startswith(end):
+            passed += len(stream.read(1))
+    return passed
+
+
 def _grown(stream: io.BufferedReader, place: Place) -> Iterator[bytes | None]:
     """Cut a plain file into lines from a place on."""
     if place.offset:
         stream.seek(place.offset)
     if place.is_open and stream.peek(1):
-        for end in (b"\r", b"\n"):
-            if stream.peek(1).startswith(end):
-                place.offset += len(stream.read(1))
+        place.offset += _pass_end(stream)
         place.is_open = False
     place.is_torn = False
     yield from _cut(stream, place)

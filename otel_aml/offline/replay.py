@@ -33,6 +33,7 @@ class RunRecord:
     Args:
         span_id: Its root.
         case_id: The case, if the spans name one.
+        conversation_id: The conversation or thread; it joins an interrupted run with its resumption.
         started_ns: Nanoseconds since the epoch.
         ended_ns: Nanoseconds since the epoch; None if the root never ended.
         facts: What the replay knows, and what labels say.
@@ -46,6 +47,7 @@ class RunRecord:
     trace_id: str
     span_id: str
     case_id: str | None = None
+    conversation_id: str | None = None
     service: str = ""
     agent: str = ""
     started_ns: int = 0
@@ -124,6 +126,7 @@ def _record(
         trace_id=run.spans[0].trace_id,
         span_id=run.root_id,
         case_id=declared.case_id,
+        conversation_id=conventions.conversation(readings, run.root_id) or None,
         service=(root or run.spans[0]).service,
         agent=agents[0] if agents else "",
         started_ns=min(span.started_at for span in run.spans) if root is None else root.started_at,

@@ -7,6 +7,7 @@ import os
 import shutil
 import tempfile
 import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from enum import IntEnum
 from itertools import count
@@ -293,6 +294,14 @@ class Trace:
     dropped: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Saving:
+    """Spans on their way into a saved store."""
+
+    cursor: duckdb.DuckDBPyConnection
+    spans: Future[None]
+
+
 class Store:
     """One database in memory, from where it can be saved.
 
@@ -309,6 +318,8 @@ class Store:
         self._spill = Path(tempfile.mkdtemp(prefix="otel-aml-"))
         self._looked_into: tuple[str, ...] = ()
         self._numbers = count(1)
+        self._saver = ThreadPoolExecutor(1, thread_name_prefix="otel-aml-save")
+        self._saving: _Saving | None = None
         settings: dict[str, str | bool | int | float | list[str]] = {
             **_SETTINGS,
             "memory_limit": limit,
@@ -342,6 +353,9 @@ class Store:
 
     def close(self) -> None:
         """Close the database and remove what it had spilled."""
+        if self._saving is not None:
+            self._saving.cursor.interrupt()
+        self._saver.shutdown(wait=True)
         self._writer.close()
         self._connection.close()
         shutil.rmtree(self._spill, ignore_errors=True)
@@ -430,27 +444,42 @@ class Store:
         """Let queries ask another query, by a name."""
         self._connection.execute(macro(name, of))
 
-    def save_duckdb(self, path: Path, *, most_bytes: int) -> None:
-        """Save all tables into a new `.duckdb` file; texts of spans that are longer are left out."""
+    def begin_saving(self, path: Path, *, most_bytes: int) -> None:
+        """Begin to save the spans in the background, while their verdicts are drawn.
+
+        Args:
+            path: A new `.duckdb` file, or a folder for Parquet files, one a table.
+            most_bytes: Longer texts of spans are left out.
+        """
+        self._connection.execute(query("load/kept_spans"))
+        cursor = self.cursor()
+        self._saving = _Saving(cursor, self._saver.submit(self._save_spans, cursor, path, most_bytes))
+
+    def _save_spans(self, cursor: duckdb.DuckDBPyConnection, path: Path, most_bytes: int) -> None:
+        if path.is_dir():
+            reached = self.reached(path / "spans.parquet")
+            cursor.execute(_SAVE_SPANS, {"path": str(reached), "most": most_bytes})
+            return
         is_query = "?" in str(path.resolve())  # DuckDB takes what follows for a query, and puts its journal elsewhere
         reached = self._spill / "saved.duckdb" if is_query else self.reached(path)
-        self._connection.execute("attach $path as target", {"path": str(reached)})
-        self._connection.execute(query("load/kept_spans"))
-        self._connection.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
+        cursor.execute("attach $path as target", {"path": str(reached)})
+        cursor.execute("create table target.spans as from kept_spans($most)", {"most": most_bytes})
+
+    def finish_saving(self, path: Path) -> None:
+        """Save the rest, once all is written."""
+        if self._saving is None:
+            return
+        self._saving.spans.result()
+        if path.is_dir():
+            reached = self.reached(path / "spans.parquet").parent
+            for table, statement in _SAVE_PARQUET.items():
+                self._connection.execute(statement, {"path": str(reached / f"{table}.parquet")})
+            return
         for statement in _SAVE_DUCKDB:
             self._connection.execute(statement)
         self._connection.execute("detach target")
-        if is_query:
-            shutil.move(reached, path)
-
-    def save_parquet(self, folder: Path, *, most_bytes: int) -> None:
-        """Save all tables into a folder, one Parquet file each; texts of spans that are longer are left out."""
-        reached = self.reached(folder / "spans.parquet").parent
-        spans = {"path": str(reached / "spans.parquet"), "most": most_bytes}
-        self._connection.execute(query("load/kept_spans"))
-        self._connection.execute(_SAVE_SPANS, spans)
-        for table, statement in _SAVE_PARQUET.items():
-            self._connection.execute(statement, {"path": str(reached / f"{table}.parquet")})
+        if "?" in str(path.resolve()):
+            shutil.move(self._spill / "saved.duckdb", path)
 
     def saved_duckdb(self, path: Path, *, anew: bool) -> Saved:
         """Look into what was saved in a `.duckdb` file: spans stay there, and verdicts, unless they are drawn anew.

@@ -39,6 +39,7 @@ def run_row(record: RunRecord, weighed: Weighed) -> Row:
         "attempts": verdict.attempts,
         "coverage": str(verdict.coverage),
         "case_id": record.case_id,
+        "conversation_id": record.conversation_id,
         "service": record.service,
         "agent": record.agent,
         "started_ns": record.started_ns,

@@ -11,7 +11,8 @@ given as (
             || '"severity":"VARCHAR","findings":["VARCHAR"],"unchecked":["VARCHAR"],"recovered":"INTEGER",'
             || '"first_span_id":"VARCHAR","dependency":"VARCHAR","error_type":"VARCHAR","paused":"BOOLEAN",'
             || '"incomplete":"BOOLEAN","path":"VARCHAR","outcome":"VARCHAR","attempts":"INTEGER",'
-            || '"coverage":"VARCHAR","case_id":"VARCHAR","service":"VARCHAR","agent":"VARCHAR",'
+            || '"coverage":"VARCHAR","case_id":"VARCHAR","conversation_id":"VARCHAR","service":"VARCHAR",'
+            || '"agent":"VARCHAR",'
             || '"started_ns":"BIGINT","ended_ns":"BIGINT","online_class":"VARCHAR","decided_by":"VARCHAR",'
             || '"synthetic":"BOOLEAN","error_spans":"INTEGER"}]'
         )) as run
@@ -36,6 +37,7 @@ select
     given.run.attempts,
     given.run.coverage,
     given.run.case_id,
+    given.run.conversation_id,
     given.run.service,
     given.run.agent,
     make_timestamp(given.run.started_ns // 1000) as started_at,

@@ -33,6 +33,7 @@ create table if not exists runs (
     attempts integer not null,
     coverage varchar not null,
     case_id varchar,
+    conversation_id varchar,
     service varchar not null,
     agent varchar not null,
     started_at timestamp,

@@ -114,6 +114,17 @@ class TestStores:
             runs(tmp_path / name, contract=contract)
 
 
+def test_the_conversation_of_a_run_is_kept(tmp_path):
+    """It joins a run that was interrupted with its resumption, each a run of its own."""
+    spans = [*good(1, **{"gen_ai.conversation.id": "thread-7"}), *good(2)]
+    ingest(
+        Given(files=[write(tmp_path / "a.jsonl", line(*spans))]), tmp_path / "s.duckdb", keep_text=False, replace=False
+    )
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        rows = connection.execute("select conversation_id from runs order by trace_id").fetchall()
+    assert rows == [("thread-7",), (None,)]
+
+
 def test_a_folder_of_other_things_is_never_replaced(tmp_path, traces):
     """Not even when asked to."""
     folder = tmp_path / "precious"

@@ -16,6 +16,8 @@ import pytest
 from exports import case, failed, good, line, span, trace_id, write
 
 from otel_aml.errors import ConfigurationError, InputError
+from otel_aml.offline import analysis, appendable, workplaces
+from otel_aml.offline import store as stores
 from otel_aml.offline.analysis import Given, ingest
 from otel_aml.offline.appending import append
 
@@ -100,6 +102,64 @@ def test_a_rotated_file_is_known_by_its_content(tmp_path, store, whole):
     file.rename(rotated)
     add(file, line(call), line(*good(3)))
     assert appended(store, [tmp_path]) == in_one_go(whole, [tmp_path])
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+def test_a_rotated_file_is_known_when_it_is_packed(tmp_path, store, whole, end):
+    """As logrotate does; it may have grown before. Its spans have its new name, and its long texts are read from it."""
+    file, rotated = tmp_path / "a.jsonl", tmp_path / "a-1.jsonl.gz"
+    call, root = split_run(1)
+    add(file, "nonsense", line(root), end=end)
+    appended(store, [file])
+    more = f"{line(*good(2))}\n" if end else ""
+    rotated.write_bytes(gzip.compress(file.read_bytes() + b"\n" * (not end) + more.encode()))
+    write(file, line(call), line(*good(3)))
+    found = appended(store, [tmp_path])
+    assert "is gone" not in "".join(found["problems"])
+    assert found == in_one_go(whole, [tmp_path])
+    assert appended(store, [tmp_path]) == found
+
+
+def test_traces_without_a_run_and_spans_beyond_the_limit_are_counted(tmp_path, store, whole, monkeypatch):
+    """As in one go."""
+    for module in (stores, analysis, appendable):
+        monkeypatch.setattr(module, "TRACE_SPANS", 3)
+    file = tmp_path / "a.jsonl"
+    add(file, line(*good(1)), line(*(span(2, number) for number in range(1, 5))))
+    appended(store, [file])
+    add(file, line(*(span(2, number) for number in range(5, 8))), line(*good(3)), line(span(4, 1)))
+    again = append(Given(files=[str(file)]), store, keep_text=False)
+    fresh = ingest(Given(files=[str(file)]), whole, keep_text=False, replace=True)
+    assert (again.runless, again.read) == (fresh.runless, fresh.read)
+    assert (again.runless, again.read.invalid_spans) == (2, 4)
+    assert tables(store) == tables(whole)
+
+
+def test_what_a_killed_process_left_beside_a_store_goes(tmp_path, store):
+    """It may hold prompts. What another process is working in stays, and so does what is not ours."""
+    left, young, ours, other = (tmp_path / name for name in (".otel-aml-1", ".otel-aml-2", ".otel-aml-3", ".other"))
+    for folder in (left, young, ours, other):
+        folder.mkdir()
+        (folder / "store.duckdb").write_text("x", encoding="utf-8")
+    for folder in (left, ours, other):
+        os.utime(folder, (1, 1))
+    lock = workplaces._locked(ours)
+    add(tmp_path / "a.jsonl", line(*good(1)))
+    appended(store, [tmp_path / "a.jsonl"])
+    os.close(lock)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        ".otel-aml-2", ".otel-aml-3", ".other", "a.jsonl", "store.duckdb"
+    ]  # fmt: skip
+
+
+def test_a_store_of_an_earlier_version_is_said_to_be_one(tmp_path, store):
+    """Its tables lack columns."""
+    add(tmp_path / "a.jsonl", line(*good(1)))
+    appended(store, [tmp_path / "a.jsonl"])
+    with duckdb.connect(str(store)) as connection:
+        connection.execute("alter table runs drop column conversation_id")
+    with pytest.raises(InputError, match="give --replace"):
+        appended(store, [tmp_path / "a.jsonl"])
 
 
 def test_a_copy_of_a_file_gives_copies_of_spans(tmp_path, store, whole):
