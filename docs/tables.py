@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
+from otel_aml.core.messages import CODES, user_message
 from otel_aml.core.precedents import BOUNDARIES
 from otel_aml.core.redaction import RULE_NAMES
 from otel_aml.core.taxonomy import FAILURES, OTHER_VALUES, TAXONOMY
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/metrics.md", "docs/redaction.md", "docs/taxonomy.md")
+PAGES: Final = ("README.md", "docs/metrics.md", "docs/recovery.md", "docs/redaction.md", "docs/taxonomy.md")
 _PLACE: Final = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -112,6 +113,17 @@ def redaction() -> str:
     return _table(("rule", "takes out"), ((f"`{name}`", what) for name, what in RULE_NAMES.items()))
 
 
+def codes() -> str:
+    """What a code that a user quotes stands for."""
+    return _table(
+        ("code", "class", "path", "what the user reads"),
+        (
+            (code, f"`{failure_class}`", f"`{path}`" if path else "-", user_message(failure_class, path))
+            for (failure_class, path), code in sorted(CODES.items(), key=lambda item: item[1])
+        ),
+    )
+
+
 def report() -> str:
     """What `otel-aml demo` prints; it runs for this."""
     command = (sys.executable, "-c", "from otel_aml.cli import main; main()", "demo", "--out", ".")
@@ -135,6 +147,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
         "others": others,
         "tree": tree,
         "boundaries": boundaries,
+        "codes": codes,
         "metrics": metrics,
         "metric_attributes": metric_attributes,
         "redaction": redaction,

@@ -24,6 +24,7 @@ from otel_aml.live.metrics import observe_circuits
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.recover.breaker import CircuitBreaker, states
 from otel_aml.recover.classifying import classify_error
+from otel_aml.recover.guarded import guarded
 from otel_aml.recover.notice import UserNotice, user_notice
 from otel_aml.recover.steps import step_error
 
@@ -56,6 +57,7 @@ __all__ = [
     "classify",
     "classify_error",
     "configure",
+    "guarded",
     "install",
     "plan_recovery",
     "step_error",

@@ -2,6 +2,7 @@
 
 import dataclasses
 import importlib.util
+import inspect
 import json
 import os
 import re
@@ -14,10 +15,12 @@ import pytest
 import yaml
 from typer.main import get_command
 
+import otel_aml
 from otel_aml import TakeoverQueue
 from otel_aml.cli import app
 from otel_aml.conventions.values import ANSWER_BYTES, SCANNED_BYTES
 from otel_aml.core.circuit import CircuitPolicy
+from otel_aml.core.recovery import Reason
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.runs import Limits
@@ -225,6 +228,31 @@ class TestLive:
         }
         assert f"| {SCANNED_BYTES // 1024} KiB |" in self.PAGE
         assert f"| {ANSWER_BYTES // 1024} KiB |" in self.PAGE
+
+
+class TestRecovery:
+    """docs/recovery.md says what is done about an error."""
+
+    PAGE = (ROOT / "docs" / "recovery.md").read_text(encoding="utf-8")
+
+    def test_its_examples_run_and_print_what_is_shown(self):
+        """In order, in a fresh process."""
+        code = in_order("import otel_aml", *blocks(self.PAGE, "python"))
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = re.findall(r"^(?:print.*  )?# (.*)$", "\n".join(blocks(self.PAGE, "python")), re.MULTILINE)
+        assert done.stdout.splitlines() == shown
+
+    def test_every_reason_is_explained_in_the_order_in_which_it_is_asked_for(self):
+        """And none that is not given."""
+        asked = re.findall(r"^\| .* \| .* \| `(\w+)` \|$", self.PAGE.partition("### How long")[0], re.MULTILINE)
+        assert set(asked) == set(Reason) - {Reason.BUDGET_USED_UP}
+        assert f"`{Reason.BUDGET_USED_UP}`" in self.PAGE
+
+    def test_every_setting_of_a_guard_is_explained(self):
+        """At least named."""
+        given = set(inspect.signature(otel_aml.guarded).parameters) - {"step_id", "locale", "tracer_provider"}
+        assert {name for name in given if f"`{name}" not in self.PAGE} == set()
 
 
 class TestCircuit:

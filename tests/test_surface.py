@@ -45,6 +45,7 @@ ROOT_NAMES = [
     "classify",
     "classify_error",
     "configure",
+    "guarded",
     "install",
     "plan_recovery",
     "step_error",
@@ -83,6 +84,10 @@ WRITTEN_ON_A_STEP = {
     "failure.technical_detail",
     "recovery.path",
     "recovery.backoff_ms",
+    "recovery.outcome",
+    "recovery.attempts",
+    "recovery.circuit_state",
+    "failure.dependency",
 }
 READ_OF_OURS = {
     "aml.case.id",
@@ -94,6 +99,7 @@ READ_OF_OURS = {
     "aml.gold.doc_ids",
     "aml.judge.context_used",
     "aml.step.id",
+    "aml.step.key",
     "aml.synthetic",
 }
 
@@ -157,6 +163,8 @@ SIGNATURES = {
     "case": "case_id, *, evidence_ids, relevant_doc_ids, relevant_any_of, contract, tracer_provider",
     "step_error": "error, *, step_id, attempt, failure_class, locale",
     "classify": "facts",
+    "guarded": "step_id, *, execute, idempotent, policy, breaker, dependency, takeover, freeze, classify, fallback, "
+    "passes_on, locale, attempt, tracer_provider",
     "user_notice": "error, plan, *, locale, saved",
     "classify_error": "raw, step_id, *, attempt, failure_class, locale",
     "plan_recovery": "error, *, circuit, policy, idempotent",

@@ -75,6 +75,7 @@ _CALL_ARGUMENTS: Final = (
 _ARGUMENTS: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.TOOL: _CALL_ARGUMENTS,
     Kind.RETRIEVER: _CALL_ARGUMENTS,
+    Kind.STEP: (names.STEP_KEY,),
     Kind.CLIENT: (names.URL, names.OLD_URL, names.DB_QUERY, names.SERVER_ADDRESS),
 }
 """What tells two calls of the same name apart. Models get the whole conversation, which never stays the same."""
@@ -134,6 +135,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
             incident=incident,
             asked_again=asked_again,
             paused=ended.flow is Flow.PAUSED or pydantic_ai.is_deferred(attributes),
+            handed_over=incidents.was_handed_over(attributes),
             cut=ended.cut and kind is not Kind.STEP,
             open=span.ended_at is None,
             step_id=step_id,

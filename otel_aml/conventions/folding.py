@@ -141,6 +141,7 @@ class _Folder:
             ending=ending,
             broken_at=(resolved.broken_at or no_answer) if ending is Ending.BROKEN else None,
             paused=resolved.paused or declared.paused,
+            handed_over=any(reading.step.handed_over for reading in self.readings),
             incomplete=incomplete,
             answer_span_id=answer_span_id,
             retrieval_span_id=retrieval_span_id,

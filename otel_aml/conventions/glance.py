@@ -96,6 +96,7 @@ KEPT: Final = frozenset(
         names.TRACELOOP_KIND,
         names.TRACELOOP_NAME,
         names.TRACELOOP_INPUT,
+        names.STEP_KEY,
         names.MCP_METHOD,
         names.URL,
         names.OLD_URL,

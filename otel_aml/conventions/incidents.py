@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
+from otel_aml.core.circuit import CircuitState
 from otel_aml.core.redaction import redact, redact_start
 from otel_aml.core.steps import About, Incident, Kind, Sort
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath
+from otel_aml.core.tree import Outcome
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import EMPTY, SpanRecord, Status
 
@@ -29,6 +31,7 @@ _TOLD: Final = 1_000
 _TOLD_FROM: Final = 8_192
 _FRAME: Final = re.compile(r'  File "(?P<file>[^"]{1,500})", line (?P<line>\d+), in (?P<where>[\w.<>]{1,200})')
 _TRIED_AGAIN: Final = frozenset({RecoveryPath.AUTO_RETRY, RecoveryPath.FIX_AND_RETRY})
+_CIRCUIT_STATES: Final = frozenset(CircuitState)
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
 _BY_CODE: Final = {str(code): how for code, how in marks.STATUS_CODES.items()}
@@ -93,7 +96,7 @@ def _noted(span: SpanRecord) -> Incident | None:
         return None
     is_tool = failure_class == FailureClass.TOOL_FAILURE
     error_type = word(values.text(span.attributes.get(names.ERROR_TYPE)) or failure_class)
-    return Incident(
+    noted = Incident(
         sort=Sort.FAILED if is_tool else Sort.REJECTED,
         about=None if is_tool else About.ARGUMENTS,
         type=error_type if is_tool else "",
@@ -102,6 +105,29 @@ def _noted(span: SpanRecord) -> Incident | None:
         noted=True,
         survived=span.status is not Status.ERROR,
         retrying=values.text(span.attributes.get(names.PATH)) in _TRIED_AGAIN,
+    )
+    return noted if names.VERDICT in span.attributes else _guarded(noted, span.attributes)
+
+
+def _guarded(noted: Incident, attributes: Mapping[str, Any]) -> Incident:
+    """Add what a guard noted besides; on a root that carries the verdict these names would be the verdict's own."""
+    circuit_state = values.text(attributes.get(names.CIRCUIT_STATE)) or ""
+    return replace(
+        noted,
+        subject=(values.text(attributes.get(names.DEPENDENCY)) or "") if noted.sort is Sort.FAILED else "",
+        made_good=values.text(attributes.get(names.OUTCOME)) == Outcome.RECOVERED,
+        needs_person=values.text(attributes.get(names.PATH)) == RecoveryPath.HUMAN_TAKEOVER,
+        tries=values.count(attributes.get(names.ATTEMPTS)) or 0,
+        circuit_state=circuit_state if circuit_state in _CIRCUIT_STATES else "",
+    )
+
+
+def was_handed_over(attributes: Mapping[str, Any]) -> bool:
+    """Whether a guard noted that it handed the step over to a person."""
+    return (
+        names.STEP_CLASS in attributes
+        and names.VERDICT not in attributes
+        and values.text(attributes.get(names.OUTCOME)) == Outcome.HANDED_OVER
     )
 
 

@@ -405,6 +405,7 @@ QUALIFIED_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "psycopg.OperationalError": "unavailable",  # 3.3.9; one that has an SQLSTATE is told by that
         "psycopg2.OperationalError": "unavailable",
+        "otel_aml.recover.breaker.CircuitOpen": "circuit_open",  # the call was not made
     },
 )
 """The same by the full qualified name, where another library means something else by the short one."""

@@ -32,6 +32,9 @@ class Failure:
         error_type: How: `timeout`, `rate_limited`, `unavailable`, `auth`, ... or the exception's own name.
         retriable: Whether the same call may succeed later. False where that is not known.
         attempts: Calls of the same kind made after the first.
+        errors: How many errors it stands for: a guard notes those that a later try made good as one.
+        needs_person: The app has said that a person should take over.
+        circuit_state: That of the dependency's circuit, where one guards it; else empty.
         seen_at: When the span ended, nanoseconds since the epoch.
         detail: Technical words for operators: type, redacted message and place of the exception.
     """
@@ -42,6 +45,9 @@ class Failure:
     error_type: str = ""
     retriable: bool = False
     attempts: int = 0
+    errors: int = 1
+    needs_person: bool = False
+    circuit_state: str = ""
     seen_at: int = 0
     detail: str = ""
 
@@ -71,6 +77,7 @@ class Facts:
         ending: How the run ended.
         broken_at: Where it broke, if its ending is BROKEN.
         paused: It waits for a person.
+        handed_over: A step of it was handed over to a person.
         incomplete: Its root ended (or never ended) while spans below were open.
         answer_span_id: Where the answer was seen: the run root, unless a span below gave it.
         retrieval_span_id: Where the last retrieval was seen.
@@ -96,6 +103,7 @@ class Facts:
     ending: Ending = Ending.ANSWERED
     broken_at: Failure | None = None
     paused: bool = False
+    handed_over: bool = False
     incomplete: bool = False
     answer_span_id: str = ""
     retrieval_span_id: str = ""

@@ -189,11 +189,14 @@ class _Run:
         return frozenset(found)
 
     def _tried_within(self, step: Step) -> bool:
-        """Whether a root or an agent outlived an error that the app noted on it, about to try again: the try worked.
+        """Whether a guard says that a later try of the step worked, or its note lets one conclude that.
 
-        Had it not, it would have been noted once more, up to the note that no further try is made.
+        A root or an agent that outlived an error which the app noted on it, about to try again: had that try failed
+        too, it would have been noted once more, up to the note that no further try is made.
         """
         incident = step.incident
+        if incident is not None and incident.made_good:
+            return True
         if incident is None or not (incident.survived and incident.retrying):
             return False
         return step.span_id == self.root_id or step.kind is Kind.AGENT
@@ -273,16 +276,31 @@ class _Run:
 
     def _failure(self, step: Step, incident: Incident) -> Failure:
         is_failed = incident.sort is Sort.FAILED
+        told = [incident, *self._noted_above(step)]
         return Failure(
             span_id=step.span_id,
             step_id=step.step_id or self.above[step.span_id].step_id,
             dependency=incident.subject or step.name,
             error_type=incident.error_type,
             retriable=incident.retriable and is_failed,
-            attempts=self.tries.attempts(step, arguments=step.arguments if is_failed else None),
+            attempts=max(
+                self.tries.attempts(step, arguments=step.arguments if is_failed else None),
+                *(each.tries for each in told),
+            ),
+            errors=max(incident.tries, 1) if incident.made_good else 1,
+            needs_person=any(each.needs_person for each in told),
+            circuit_state=next((each.circuit_state for each in told if each.circuit_state), ""),
             seen_at=step.ended_at,
             detail=incident.detail,
         )
+
+    def _noted_above(self, step: Step) -> Iterator[Incident]:
+        """Go through what was noted of the same error further up: by a guard around the call, say."""
+        upper = self.repeated_by.get(step.span_id)
+        while upper is not None and upper.incident is not None:
+            if upper.incident.noted:
+                yield upper.incident
+            upper = self.repeated_by.get(upper.span_id)
 
     def _timed_out(self) -> Iterator[Failure]:
         """Blame a deadline that ended the run on the call that it cut: the call itself only looks cancelled."""

@@ -11,7 +11,7 @@ Nothing here runs anything, reads a clock or draws a number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -124,6 +124,8 @@ class Reason(StrEnum):
     RETRY_AFTER_TOO_LONG = "retry_after_too_long"
     """The dependency asks for a longer wait than the policy allows."""
     RETRIES_USED_UP = "retries_used_up"
+    BUDGET_USED_UP = "budget_used_up"
+    """Retries of this dependency have used up what a process may add to its load."""
     REPAIRABLE = "repairable"
     """The output can be put right."""
     FIXES_USED_UP = "fixes_used_up"
@@ -290,6 +292,11 @@ def plan_recovery(
         retry_after_ms=max(refused_for_ms, error.retry_after_ms or 0) or None,
         circuit_state=state,
     )
+
+
+def without_budget(plan: RecoveryPlan) -> RecoveryPlan:
+    """Give a retry up that the process's retry budget does not pay for: a person has it, and can try later."""
+    return replace(plan, path=RecoveryPath.HUMAN_TAKEOVER, reason=Reason.BUDGET_USED_UP, automatic=False, wait_ms=0)
 
 
 def path_of(failure_class: FailureClass, *, retriable: bool, attempt: int) -> RecoveryPath:

@@ -61,6 +61,10 @@ class Incident:
         noted: The app itself noted it on its own step, with `step_error`.
         survived: It was noted, and the step itself ended well.
         retrying: It was noted by an app that was about to try again.
+        made_good: It was noted by a guard, and a later try of the same call worked.
+        needs_person: It was noted with the word that a person should take over.
+        tries: Tries that a guard made after the first.
+        circuit_state: That of the dependency's circuit, where one guards it; else empty.
         of_provider: The error is one of a model provider (a rate limit, a 5xx, a failed generation).
         detail: Type, redacted message and place of the exception, for operators.
     """
@@ -75,6 +79,10 @@ class Incident:
     noted: bool = False
     survived: bool = False
     retrying: bool = False
+    made_good: bool = False
+    needs_person: bool = False
+    tries: int = 0
+    circuit_state: str = ""
     of_provider: bool = False
     detail: str = ""
 
@@ -98,6 +106,7 @@ class Step:
         incident: None if it ended well, or in mere control flow.
         asked_again: A tool asked the model for other arguments: control flow, but no accepted call.
         paused: It waits for a person.
+        handed_over: A guard handed it over to a person.
         cut: A mark of failure may lie beyond the part of its result that was read.
         open: It never ended.
         step_id: The step's name in the app, if the app gave one.
@@ -113,6 +122,7 @@ class Step:
     incident: Incident | None = None
     asked_again: bool = False
     paused: bool = False
+    handed_over: bool = False
     cut: bool = False
     open: bool = False
     step_id: str = ""

@@ -183,6 +183,7 @@ class Verdict:
         path: What to do, chosen from the gravest finding; None where nothing failed.
         outcome: What became of it so far.
         attempts: Attempts made after the first.
+        circuit_state: Of the dependency that failed, or whose failure was made good; empty where none guards it.
         recovered: How many errors of the run were made good.
         cited: How many ids the answer cites; None if not known.
         unresolved: How many of them the case does not hold; None if not known.
@@ -201,6 +202,7 @@ class Verdict:
     incomplete: bool
     cited: int | None = None
     unresolved: int | None = None
+    circuit_state: str = ""
 
     @property
     def unchecked(self) -> tuple[FailureClass, ...]:
@@ -259,13 +261,19 @@ def conclude(answers: tuple[Answer, ...], facts: Facts) -> Verdict:
         answers=answers,
         first=first,
         path=_path(failure_class, grave, first, facts),
-        outcome=_outcome(failure_class, attempts, paused=facts.paused, any_recovered=bool(recovered)),
+        outcome=_outcome(
+            failure_class,
+            attempts,
+            handed_over=facts.paused or facts.handed_over,
+            any_recovered=bool(recovered),
+        ),
         attempts=attempts,
-        recovered=len(recovered),
+        recovered=sum(failure.errors for failure in recovered),
         paused=facts.paused,
         incomplete=facts.incomplete,
         cited=None if facts.cited_ids is None else len(facts.cited_ids),
         unresolved=unresolved,
+        circuit_state=first.circuit_state if first is not None else _circuit_state(recovered),
     )
 
 
@@ -310,6 +318,10 @@ def _attempts(first: Failure | None, recovered: tuple[Failure, ...]) -> int:
     return max((failure.attempts for failure in recovered), default=0)
 
 
+def _circuit_state(recovered: tuple[Failure, ...]) -> str:
+    return next((failure.circuit_state for failure in reversed(recovered) if failure.circuit_state), "")
+
+
 def _path(
     failure_class: FailureClass,
     grave: FailureClass | None,
@@ -318,6 +330,8 @@ def _path(
 ) -> RecoveryPath | None:
     if grave is None or first is None:
         return _path_without_failure(failure_class, grave, facts)
+    if first.needs_person:
+        return RecoveryPath.HUMAN_TAKEOVER
     return path_of(grave, retriable=first.retriable, attempt=first.attempts)
 
 
@@ -334,9 +348,9 @@ def _path_without_failure(
     return RecoveryPath.FIX_AND_RETRY if facts.recovered_outputs else None
 
 
-def _outcome(failure_class: FailureClass, attempts: int, *, paused: bool, any_recovered: bool) -> Outcome:
+def _outcome(failure_class: FailureClass, attempts: int, *, handed_over: bool, any_recovered: bool) -> Outcome:
     if failure_class not in TAXONOMY:
         return Outcome.RECOVERED if any_recovered and failure_class is FailureClass.PASS else Outcome.NONE
-    if paused:
+    if handed_over:
         return Outcome.HANDED_OVER
     return Outcome.EXHAUSTED if attempts else Outcome.NONE

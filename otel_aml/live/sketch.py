@@ -27,7 +27,7 @@ _LONG: Final = 1_024
 _CONTENT: Final = frozenset(
     {names.GEN_AI_ARGUMENTS, names.OPENINFERENCE_INPUT, names.URL, names.OLD_URL, names.DB_QUERY, names.SERVER_ADDRESS}
 )
-_ALWAYS: Final = (names.GEN_AI_OPERATION, names.GEN_AI_AGENT, names.STEP_ID, names.MCP_METHOD)
+_ALWAYS: Final = (names.GEN_AI_OPERATION, names.GEN_AI_AGENT, names.STEP_ID, names.STEP_KEY, names.MCP_METHOD)
 _OF_A_TOOL: Final = (*_ALWAYS, names.GEN_AI_TOOL, names.GEN_AI_ARGUMENTS)
 _OF_A_MODEL: Final = (*_ALWAYS, names.GEN_AI_MODEL, names.GEN_AI_TOOLS_OFFERED)
 _CLIENT: Final = SpanKind.CLIENT

@@ -68,6 +68,7 @@ def attributes(verdict: Verdict) -> dict[str, Value]:
         **_first_failure(verdict),
         names.CITED: verdict.cited,
         names.UNRESOLVED: verdict.unresolved,
+        names.CIRCUIT_STATE: verdict.circuit_state or None,
         names.PAUSED: verdict.paused or None,
         names.INCOMPLETE: verdict.incomplete or None,
     }
@@ -157,6 +158,7 @@ _VERDICT_KEYS: Final = frozenset(
         names.PAUSED,
         names.INCOMPLETE,
         names.PATH,
+        names.CIRCUIT_STATE,
     }
 )
 """Names that may be absent from a verdict."""

@@ -148,7 +148,8 @@ def _as_seen_live(facts: Facts, online: Online) -> Facts:
         ending, broken_at = Ending.BROKEN, online.first
     elif online.failure_class is FailureClass.PASS and broken_at is not None and broken_at.error_type == _NO_ANSWER:
         ending, broken_at = Ending.ANSWERED, None
-    unseen = (Failure(),) * max(online.recovered - len(facts.recovered_calls) - len(facts.recovered_outputs), 0)
+    replayed = sum(failure.errors for failure in facts.recovered_calls + facts.recovered_outputs)
+    unseen = (Failure(),) * max(online.recovered - replayed, 0)
     lacks_outputs = f"{FailureClass.FORMAT_VIOLATION}{_RECOVERED}" in online.findings and not facts.recovered_outputs
     lacks_calls = f"{FailureClass.TOOL_FAILURE}{_RECOVERED}" in online.findings and not facts.recovered_calls
     return replace(

@@ -28,6 +28,8 @@ _DEPTH: Final = 8
 """So far a chain of causes, or groups within groups, are followed."""
 _MEMBERS: Final = 64
 """So many members of a group are looked at."""
+_FRAMES: Final = 8
+"""The innermost frames of a traceback, which are all that is told."""
 _LONGEST_MS: Final = 366 * 24 * 3_600 * 1_000
 """A wait that is longer reads as this: a year."""
 _SECONDS: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?\Z", re.ASCII)
@@ -219,7 +221,8 @@ def _type_word(raw: object) -> str:
 def _detail(raw: object, message: str = "") -> str:
     if not isinstance(raw, BaseException):
         return ""
-    return incidents.technical_detail(_names(raw)[0], "".join(traceback.format_tb(raw.__traceback__)), message)
+    frames = "".join(traceback.format_tb(raw.__traceback__, limit=-_FRAMES))
+    return incidents.technical_detail(_names(raw)[0], frames, message)
 
 
 def _is_refusal(raw: object) -> bool:

@@ -57,22 +57,23 @@ def step_error(
     return data
 
 
-def note(span: Span, error: StepError, plan: RecoveryPlan) -> None:
+def note(span: Span, error: StepError, plan: RecoveryPlan, *, is_ours: bool = False) -> None:
     """Write an error and its plan on the step's span, and an event `recovery`; it never raises.
 
     Args:
         span: That of the step.
         error: What happened.
         plan: What should be done about it.
+        is_ours: The span is that of a guard, whose `error.type` is the last error's; any other keeps its own.
     """
     try:
         if span.is_recording():
-            _note(span, error, plan)
+            _note(span, error, plan, is_ours=is_ours)
     except Exception as fault:  # noqa: BLE001 - nothing of ours raises into the app
         _LOG.warning("otel_aml: %s while a step's span was marked; it is left as it is", type(fault).__name__)
 
 
-def _note(span: Span, error: StepError, plan: RecoveryPlan) -> None:
+def _note(span: Span, error: StepError, plan: RecoveryPlan, *, is_ours: bool) -> None:
     present: Mapping[str, object] = getattr(span, "attributes", None) or {}
     tried: dict[str, str | bool | int] = {
         names.PATH: str(plan.path),
@@ -87,7 +88,7 @@ def _note(span: Span, error: StepError, plan: RecoveryPlan) -> None:
         names.TECHNICAL_DETAIL: redact_start(error.technical_detail, _DETAIL_FROM)[:_DETAIL],
         **tried,
     }
-    if names.ERROR_TYPE not in present:
+    if is_ours or names.ERROR_TYPE not in present:
         noted[names.ERROR_TYPE] = redact_start(error.error_type, _NAME_FROM)[:_TEXT]
     if plan.circuit_state is not None:
         noted[names.CIRCUIT_STATE] = str(plan.circuit_state)

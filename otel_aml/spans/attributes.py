@@ -76,6 +76,7 @@ GOLD_TYPOLOGY: Final = "aml.gold.typology"
 GOLD_NOTES: Final = "aml.gold.doc_ids"
 JUDGE_CONTEXT_USED: Final = "aml.judge.context_used"
 STEP_ID: Final = "aml.step.id"
+STEP_KEY: Final = "aml.step.key"
 SYNTHETIC: Final = "aml.synthetic"
 
 # Ours: written on a step by `step_error`
