@@ -29,6 +29,7 @@ _SORTED_OUT: Final = 20
 """How many requests that were sorted out are loaded at once; each holds up to 100 spans."""
 _KEYS_SHOWN: Final = 3
 _SURROGATE: Final = b"\\ud"
+_REQUEST: Final = b'{"resourceSpans":'
 
 
 @dataclass(slots=True)
@@ -277,6 +278,10 @@ def _sort_out(loader: Loader, chunk: Chunk, found: Found) -> None:
             _load(loader, Chunk(chunk.file, [rejected.number], [mended]), found)
             continue
         fault = _reason(rejected, line)
+        whole = _behind_a_tear(line) if rejected.is_broken else None
+        if whole is not None:
+            _load(loader, Chunk(chunk.file, [rejected.number], [whole]), found)
+            fault = "cut off, and a whole request written behind it: that one was read"
         if fault is not None:
             found.bad.append((rejected.number, fault))
             named.add(rejected.number)
@@ -299,6 +304,23 @@ def _mended(line: bytes) -> bytes | None:
     except (ValueError, RecursionError):
         return None
     return mended if _SURROGATE not in mended.lower() else None
+
+
+def _behind_a_tear(line: bytes) -> bytes | None:
+    """Find the whole request at the end of a line that begins with a piece of one; None if there is none.
+
+    A writer that ran out of disk, or was killed, leaves a piece without an end; the next request is written behind it.
+    Within a request the words cannot stand like this: in a text their quotes are escaped.
+    """
+    start = line.rfind(_REQUEST)
+    is_torn = line.startswith(_REQUEST) or _REQUEST.startswith(line[:start])
+    if start <= 0 or not is_torn:
+        return None
+    try:
+        json.loads(line[start:])
+    except (ValueError, RecursionError):
+        return None
+    return line[start:]
 
 
 def _reason(rejected: RejectedLine, line: bytes) -> str | None:

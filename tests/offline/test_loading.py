@@ -222,6 +222,19 @@ LINES = [
 ]
 
 
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_what_was_written_behind_a_torn_line_is_read(tmp_path, pieces):
+    """A writer without room leaves pieces that have no end, and writes on behind them when there is room again."""
+    torn = line(*failed(3))[:-40] * pieces
+    path = write(tmp_path / "a.jsonl", line(*good(1)), torn + line(*failed(2)))
+    read, problems, found = loaded(path)
+    assert {trace for trace, _ in found} == {trace_id(1), trace_id(2)}
+    assert (read.lines, read.bad_lines) == (2, 1)
+    ((number, reason),) = problems
+    assert number == 2
+    assert "behind it" in reason
+
+
 @pytest.mark.parametrize(("text", "what"), LINES)
 def test_a_line_costs_at_most_itself(tmp_path, text, what):
     """The lines around it count, and it is counted and named."""

@@ -232,11 +232,11 @@ class Collector:
 class TraceStore(trace_service_pb2_grpc.TraceServiceServicer):
     """The door of a trace store: keeps what the public path sends."""
 
-    def __init__(self) -> None:
+    def __init__(self, port: int = 0) -> None:
         self.requests: list[trace_service_pb2.ExportTraceServiceRequest] = []
         self.server = grpc.server(futures.ThreadPoolExecutor(2))
         trace_service_pb2_grpc.add_TraceServiceServicer_to_server(self, self.server)
-        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.address = f"127.0.0.1:{self.server.add_insecure_port(f'127.0.0.1:{port}')}"
         self.lock = threading.Lock()
 
     def Export(self, request, context):  # noqa: N802 - the service's own name
