@@ -1,6 +1,7 @@
 """What the processor costs the app: CPU time per span beside no processor at all, and beside three peers.
 
     python benchmarks/overhead.py [--rounds 9] [--light]
+    python benchmarks/overhead.py --memory
 
 Variants are rotated within each round and paired: each ratio is that of a variant to no processor in the same round,
 and the median of the rounds is printed. Peers are measured where they are installed (traceloop-sdk, langfuse, logfire),
@@ -20,10 +21,12 @@ import platform
 import statistics
 import threading
 import time
+import tracemalloc
 from typing import TYPE_CHECKING
 
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from opentelemetry.trace import use_span
 
 import otel_aml
 
@@ -232,17 +235,49 @@ def measure(make: Callable, size: int, threads: int, rounds: int) -> dict[str, t
     return found
 
 
+def memory_of_open_runs() -> None:
+    """What the processor holds of runs that never end: nothing but what its limits say, however many there are."""
+    print(
+        "| open runs begun | of spans each | held by the processor, MB | kB a run held |\n| ---: | ---: | ---: | ---: |"
+    )
+    for size in (12, 100):
+        kinds = [attributes(kind, light=False) for kind in ("chat", "execute_tool")]
+        root = attributes("invoke_agent", light=False)
+        for begun in (5_000, 10_000, 20_000):
+            provider = ours()
+            tracer = provider.get_tracer("benchmark")
+            gc.collect()
+            tracemalloc.start()
+            for _ in range(begun):
+                top = tracer.start_span("invoke_agent", attributes=root[0])
+                with use_span(top):
+                    for number in range(size - 1):
+                        start, end = kinds[number % len(kinds)]
+                        with tracer.start_as_current_span("step", attributes=start) as span:
+                            span.set_attributes(end)
+                del top, span
+            gc.collect()
+            held = tracemalloc.get_traced_memory()[0]
+            tracemalloc.stop()
+            still_open = otel_aml.install(provider).stats()["runs_open"]
+            print(f"| {begun} | {size} | {held / 1e6:.1f} | {held / still_open / 1e3:.2f} |", flush=True)
+
+
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=9)
     arguments.add_argument("--light", action="store_true", help="spans with one attribute")
     arguments.add_argument("--sizes", type=int, nargs="+", default=list(SIZES))
     arguments.add_argument("--threads", type=int, nargs="+", default=[1, 8])
+    arguments.add_argument("--memory", action="store_true", help="what 10,000 open runs hold, instead of the time")
     given = arguments.parse_args()
     logging.disable(logging.ERROR)
     os.environ.setdefault("TRACELOOP_TELEMETRY", "false")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in ("opentelemetry-sdk",))
     print(f"{time.strftime('%Y-%m-%d')}, Python {platform.python_version()}, {versions}, {os.cpu_count()} cores")
+    if given.memory:
+        memory_of_open_runs()
+        return
     print("| spans | threads | variant | us/span | ratio |\n| --- | ---: | --- | ---: | ---: |")
     for kind, make in (("agent", agent_traces(light=given.light)), ("no agent run", plain_traces())):
         for size in given.sizes:
