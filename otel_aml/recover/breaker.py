@@ -31,7 +31,7 @@ from otel_aml.core.circuit import (
     Success,
 )
 from otel_aml.errors import ConfigurationError, OtelAmlError
-from otel_aml.recover.classifying import is_passed_on, read
+from otel_aml.recover.classifying import PROGRAM_FAULTS, is_passed_on, read
 from otel_aml.recover.stores import ProcessCircuitStore
 
 if TYPE_CHECKING:
@@ -43,18 +43,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound="Callable[..., Any]")
 _LOG: Final = logging.getLogger("otel_aml")
-_MISTAKES: Final = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    NameError,
-    NotImplementedError,
-    TypeError,
-    ValueError,
-)
-"""Python's own exceptions of a mistake in the program: they say nothing of the dependency."""
 
 
 class CircuitOpen(OtelAmlError):  # noqa: N818 - the name is the sentence
@@ -90,7 +78,7 @@ def judge(error: BaseException) -> type[Report]:
         return Cancel
     if read(error).of_dependency:
         return Failure
-    return Cancel if type(error).__module__ == "builtins" and isinstance(error, _MISTAKES) else Rejected
+    return Cancel if type(error).__module__ == "builtins" and isinstance(error, PROGRAM_FAULTS) else Rejected
 
 
 class Permit:

@@ -34,7 +34,7 @@ _LONGEST_MS: Final = 366 * 24 * 3_600 * 1_000
 """A wait that is longer reads as this: a year."""
 _SECONDS: Final = re.compile(r"\d{1,15}(?:\.\d{1,9})?\Z", re.ASCII)
 _CLIENT_ERROR, _SERVER_ERROR, _LAST_STATUS = 400, 500, 599
-_OURS: Final = (
+PROGRAM_FAULTS: Final = (
     ArithmeticError,
     AssertionError,
     AttributeError,
@@ -302,7 +302,7 @@ def _is_of_dependency(raw: object, how: str) -> bool:
     names = _names(raw)
     if not marks.TOOLS_OWN_JSON.isdisjoint(names):
         return True
-    return not isinstance(raw, _OURS) and marks.OWN_FAULTS.isdisjoint(names)
+    return not isinstance(raw, PROGRAM_FAULTS) and marks.OWN_FAULTS.isdisjoint(names)
 
 
 def _status(raw: object) -> int | None:
