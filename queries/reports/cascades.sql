@@ -18,26 +18,35 @@
 -- $min_both: in how many runs two must be seen together
 with
 
-symptoms as (
+numbered as (
     select
-        failures.trace_id,
-        failures.span_id,
+        trace_id,
+        span_id,
+        unchecked,
+        row_number() over () as run_number,
+        coalesce(case_id, trace_id || span_id) as case_key
+    from runs
+),
+
+symptoms as materialized (
+    select
+        numbered.run_number,
+        numbered.unchecked,
+        numbered.case_key,
         failures.class,
         failures.is_recovered,
         failures.seen_at,
         classes.place,
-        runs.unchecked,
-        coalesce(runs.case_id, failures.trace_id || failures.span_id) as case_key,
         concat_ws(' ', coalesce(failures.error_type, failures.class), failures.dependency) as symptom
     from failures
     inner join classes on failures.class = classes.class
-    inner join runs
+    inner join numbered
         on
-            failures.trace_id = runs.trace_id
-            and failures.span_id = runs.span_id
+            failures.trace_id = numbered.trace_id
+            and failures.span_id = numbered.span_id
     where
         not failures.is_superseded
-        and not list_contains(runs.unchecked, failures.class)
+        and not list_contains(numbered.unchecked, failures.class)
 ),
 
 named as (
@@ -55,26 +64,44 @@ named as (
     from symptoms
 ),
 
-items as (
+items as materialized (
     select
         grain,
         class,
         place,
         item,
-        trace_id,
-        span_id,
-        unchecked,
-        case_key,
+        run_number,
+        any_value(unchecked) as unchecked,
+        any_value(case_key) as case_key,
         min(seen_at) as seen_at
     from named
+    group by
+        grain,
+        class,
+        place,
+        item,
+        run_number
+),
+
+known as (
+    select
+        grain,
+        class,
+        item
+    from items
     group by all
+    having count(*) >= $min_both
 ),
 
 -- What is rarer than that is in no pair.
 frequent as (
-    select *
+    select items.*
     from items
-    qualify count(*) over (partition by grain, class, item) >= $min_both
+    semi join known
+        on
+            items.grain = known.grain
+            and items.class = known.class
+            and items.item = known.item
 ),
 
 coverages as (
@@ -164,8 +191,7 @@ met as (
     inner join frequent as other
         on
             one.grain = other.grain
-            and one.trace_id = other.trace_id
-            and one.span_id = other.span_id
+            and one.run_number = other.run_number
             and (one.place, one.item) < (other.place, other.item)
     group by all
 ),
