@@ -41,4 +41,4 @@ def _parts(value: Any, depth: int) -> Iterator[bytes]:
         for member in cast("list[object]", value)[:_MEMBERS]:
             yield from _parts(member, depth - 1)
     else:
-        yield type(value).__qualname__.encode("utf-8", "backslashreplace")
+        yield type(cast("object", value)).__qualname__.encode("utf-8", "backslashreplace")
