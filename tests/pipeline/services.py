@@ -140,7 +140,6 @@ class Collector:
     settings: dict[str, str] = field(default_factory=dict)
     overlays: tuple[Path, ...] = ()
     gates: str = "ottl.set.allowNil"
-    wrap: tuple[str, ...] = ()
     process: Process | None = None
 
     def __post_init__(self) -> None:
@@ -178,7 +177,7 @@ class Collector:
     def start(self) -> Collector:
         configs = [part for file in self.files for part in ("--config", str(file))]
         self.process = Process(
-            [*self.wrap, self.program, f"--feature-gates={self.gates}", *configs],
+            [self.program, f"--feature-gates={self.gates}", *configs],
             self.folder / "log",
             env=self.environment,
             cwd=self.folder,
