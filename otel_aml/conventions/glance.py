@@ -67,6 +67,10 @@ _NOTHING: Final = Glance.NOTHING
 _MAKES_A_RUN: Final = Glance.MAKES_A_RUN
 _MATTERS: Final = Glance.MATTERS
 _AGENT: Final = "invoke_agent"
+_TOOL_CALL: Final = "execute_tool"
+_RESULT: Final = names.GEN_AI_RESULT
+_SUSPICIOUS: Final = frozenset({"{", *(sentence[:1] for sentence in _SENTENCES)})
+"""First letters of results that may be a failure."""
 _TELLING_AT_ROOT: Final = _TELLING.union(
     {
         names.OPENINFERENCE_KIND,
@@ -79,6 +83,8 @@ _TELLING_AT_ROOT: Final = _TELLING.union(
 )
 _NONE_SAID: Final = re.compile(r'"(?:\s|\\[nrtf])*(?:(?:None|null)?(?:\s|\\[nrtf])*"|\\u)')
 """A text in JSON that is empty or a word for none, or that begins as one might."""
+_NONE_BEGINS: Final = ('""', '"None', '"null', '" ', '"\\', '"\t', '"\n')
+"""What such a text begins with: to look for these first is ten times faster."""
 _OUTPUTS: Final = (names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
 
 KEPT: Final = frozenset(
@@ -120,10 +126,12 @@ def glance(attributes: dict[str, Any], answer_tools: frozenset[str] = OUTPUT_TOO
         if _SAYING.isdisjoint(attributes):
             return _MATTERS if len(attributes) >= _CROWDED else _NOTHING
         said = _said_elsewhere(attributes)
-    if not _TELLING.isdisjoint(attributes):
+    if not _TELLING.isdisjoint(attributes) or not isinstance(said, str):
         return _MATTERS
-    if not isinstance(said, str):
-        return _MATTERS
+    if said == _TOOL_CALL:
+        result = attributes.get(_RESULT)
+        if isinstance(result, str) and result[:1] not in _SUSPICIOUS:
+            return _MAKES_A_RUN
     if said in _TOOLS:
         return _MAKES_A_RUN if _is_plain_result(attributes) else _MATTERS
     if said in _MODELS:
@@ -142,9 +150,14 @@ def glance_at_root(attributes: Mapping[str, Any]) -> Glance:
     said, output = attributes.get(names.GEN_AI_OPERATION), attributes.get(names.GEN_AI_OUTPUT)
     if said is None:
         return _NOTHING if output is None else _MATTERS
-    if said != _AGENT or not (output is None or (isinstance(output, str) and _NONE_SAID.search(output) is None)):
-        return _MATTERS
-    return _MAKES_A_RUN
+    return _MAKES_A_RUN if said == _AGENT and (output is None or _says_something(output)) else _MATTERS
+
+
+def _says_something(output: object) -> bool:
+    """Whether an output is sure not to be a word for none."""
+    if not isinstance(output, str):
+        return False
+    return not any(begin in output for begin in _NONE_BEGINS) or _NONE_SAID.search(output) is None
 
 
 def _said_elsewhere(attributes: Mapping[str, Any]) -> Any:
@@ -189,7 +202,7 @@ def _is_plain_turn(attributes: dict[str, Any], answer_tools: frozenset[str]) -> 
         return True
     if not isinstance(output, str) or '"tool_call"' not in output or len(output) > values.SCANNED_BYTES:
         return False
-    if _calling(answer_tools).search(output) is not None:
+    if any(map(output.__contains__, answer_tools)) and _calling(answer_tools).search(output) is not None:
         return False
     if attributes.get(names.GEN_AI_TOOLS_OFFERED) is None:
         return True

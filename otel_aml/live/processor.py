@@ -136,7 +136,10 @@ class FailureSpanProcessor(SpanProcessor):
                     if type(run) is Run and self._glances:
                         worth = glance(attributes, self._answer_tools)
                         if worth is not _MATTERS:
-                            if worth is not _NOTHING or run.readings or peeked._kind is not _INTERNAL:
+                            if worth is _MAKES_A_RUN and _TOOL in attributes and not run.readings:
+                                run.makes_a_run = True
+                                run.last_call_at = max(run.last_call_at, peeked._start_time)
+                            elif worth is not _NOTHING or run.readings or peeked._kind is not _INTERNAL:
                                 self._pass_over(run, span, span_id, attributes, worth)
                             self._by_span[span_id] = run.root_id
                             if run.is_closed:

@@ -126,7 +126,7 @@ STAYS = [
     "SyntaxError: invalid token: expected ')'",
     "password: required",
     "api_key=None, secret=${SECRET}, token=<token>, pwd=***",
-    "PWD=/home/agent",
+    "PWD=/srv/agent",
     "token=3",
     "sort_key=amount, monkey=1",
     "bearer of bad news",
