@@ -683,6 +683,32 @@ def test_the_verdict_says_what_happened(answers, settings, expected, with_tool_s
     ) == expected
 
 
+TRIED = [
+    pytest.param([TimeoutError("x"), TimeoutError("x"), "rows"], (*WELL, 2, 2), id="the third try worked"),
+    pytest.param([TimeoutError("x")] * 3, ("tool_failure", "auto_retry", "exhausted", 2, 0), id="no try worked"),
+]
+
+
+@pytest.mark.parametrize(("answers", "expected"), TRIED)
+def test_what_a_framework_tried_again_is_told_alike(answers, expected, simple, tmp_path):
+    """Without a guard: three calls of one tool, as an instrumentation records them."""
+    with simple.tracer.start_as_current_span("run", attributes=AGENT):
+        for answer in answers:
+            with (
+                contextlib.suppress(TimeoutError),
+                simple.tracer.start_as_current_span("execute_tool", attributes=TOOL),
+            ):
+                Script(answer)()
+    found = verdict_and_replay(simple, tmp_path)
+    assert (
+        found["failure.class"],
+        found["recovery.path"],
+        found["recovery.outcome"],
+        found["recovery.attempts"],
+        found["failure.recovered"],
+    ) == expected
+
+
 @pytest.mark.parametrize("with_tool_spans", [False, True], ids=["bare", "with tool spans"])
 def test_the_verdict_says_how_the_circuit_stood(with_tool_spans, simple, waits, tmp_path):
     """Of the dependency that failed."""
