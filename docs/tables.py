@@ -5,6 +5,7 @@ A table stands between `<!-- table: NAME -->` and `<!-- end -->`; what is around
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -25,7 +26,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 ROOT: Final = Path(__file__).parent.parent
-PAGES: Final = ("README.md", "docs/metrics.md", "docs/recovery.md", "docs/redaction.md", "docs/taxonomy.md")
+PAGES: Final = (
+    "README.md",
+    "docs/frameworks.md",
+    "docs/metrics.md",
+    "docs/recovery.md",
+    "docs/redaction.md",
+    "docs/taxonomy.md",
+)
 _PLACE: Final = re.compile(r"(<!-- table: (?P<name>\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -140,6 +148,49 @@ def report() -> str:
     return "\n".join(("```text", "$ otel-aml demo", *lines, "```", ""))
 
 
+_KINDS: Final = {
+    "alone": "With the two lines alone:",
+    "case": "Inside `case()`, with a `Contract`, the evidence and the needed note; the answer is read from the spans:",
+    "private": "Inside `case()` with content switched off; the app tells its answer and what was retrieved (live):",
+}
+
+
+def played() -> str:
+    """What was seen of each framework in each scenario, as `tests/frameworks/record.py` wrote it down."""
+    folder = ROOT / "tests" / "frameworks"
+    sys.path.insert(0, str(folder))
+    from gaps import right_or_gap  # the tests' own data
+
+    results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    reasons: dict[str, int] = {}
+
+    def seen(framework: str, scenario: str, kind: str, where: str) -> str:
+        verdicts = results[framework]["scenarios"][scenario][kind][where]
+        _, reason = right_or_gap(framework, scenario, kind, where)
+        mark = f" <sup>{reasons.setdefault(reason, len(reasons) + 1)}</sup>" if reason else ""
+        return ("; ".join(verdicts) or "nothing") + mark
+
+    def cell(framework: str, scenario: str, kind: str) -> str:
+        live = seen(framework, scenario, kind, "live")
+        files = live if kind == "private" else seen(framework, scenario, kind, "files")
+        return live if live == files else f"live: {live}, files: {files}"
+
+    def table(kind: str) -> str:
+        names = next(iter(results.values()))["scenarios"]
+        rows = ((name, *(cell(framework, name, kind) for framework in results)) for name in names)
+        return f"{_KINDS[kind]}\n\n" + _table(("scenario", *results), rows)
+
+    tables = [table(kind) for kind in _KINDS]
+    notes = "".join(f"{number}. {reason[0].upper()}{reason[1:]}.\n" for reason, number in reasons.items())
+    versions = "".join(
+        f"- {framework}: {', '.join(f'{name} {version}' for name, version in found['versions'].items())}\n"
+        for framework, found in results.items()
+    )
+    return "\n".join(
+        (*tables, "A number marks what is not the right verdict; upstream is why:\n", notes, "Played on:\n", versions)
+    )
+
+
 TABLES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
     {
         "values": values,
@@ -151,6 +202,7 @@ TABLES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
         "metrics": metrics,
         "metric_attributes": metric_attributes,
         "redaction": redaction,
+        "played": played,
         "report": report,
     },
 )

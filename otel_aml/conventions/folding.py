@@ -23,6 +23,7 @@ _EARLIER_ANSWERS: Final = 16
 """How many answers before the last are looked at."""
 _NO_ANSWER: Final = frozenset({"", "None", "null"})
 _SHORT: Final = 16
+_MUCH_SOONER: Final = 4
 
 
 def is_run(readings: Iterable[Reading]) -> bool:
@@ -317,8 +318,8 @@ class _Folder:
     def _was_left_hanging(self) -> bool:
         """Whether the run ended with a call at work: something cut it, though no span says what.
 
-        The call has no result, nothing began after it, and the run ended sooner after it than it had lasted: one that
-        only asked for a person's consent returns at once.
+        The call has no result, nothing began after it, and the run ended much sooner after it than it had lasted: one
+        that only asked for a person's consent returns at once.
         """
         calls = [reading for reading in self.readings if reading.step.kind in CALLS]
         tops = [self.by_id[span_id] for span_id in self.entries or {self.root_id} if span_id in self.by_id]
@@ -328,7 +329,7 @@ class _Folder:
         if last.step.started_at < self.last_call_at:
             return False
         lasted = last.step.ended_at - last.step.started_at
-        return last.unanswered and max(top.step.ended_at for top in tops) - last.step.ended_at < lasted
+        return last.unanswered and (max(top.step.ended_at for top in tops) - last.step.ended_at) * _MUCH_SOONER < lasted
 
     def _ending(self, resolved: Resolved, *, has_answer: bool) -> Ending:
         if resolved.cancelled or (resolved.abandoned and not has_answer):

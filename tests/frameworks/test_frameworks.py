@@ -1,0 +1,127 @@
+"""Agents of real frameworks, offline, with the two lines added: the exported root carries the right verdict.
+
+Not run by plain `pytest`: `pytest -m frameworks -k NAME` in a venv with the extra `frameworks` (`frameworks-adk` for
+Google ADK, which pins the SDK). A framework that is not installed fails.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gaps import right_or_gap
+from play import FRAMEWORKS, exported
+from scenarios import BY_NAME, CANARY, SCENARIOS
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results.json"
+KINDS = ("alone", "case", "private")
+WITHOUT_ERRORS = ("success", "arguments invalid", "retriever empty", "citation invented", "timeout", "429")
+"""Scenarios in which no exception of the app's own is recorded, whose message is the app's to word."""
+
+pytestmark = pytest.mark.frameworks
+
+
+class Played:
+    """What one framework did in all scenarios."""
+
+    def __init__(self, framework, folder):
+        self.framework = framework
+        self.folder = folder
+        on, off = (played(framework, folder, content) for content in ("on", "off"))
+        self.versions = on["versions"]
+        self.faults = on["faults"] + off["faults"]
+        self.scenarios = {name: on["scenarios"][name] | off["scenarios"][name] for name in BY_NAME}
+
+
+def played(framework, folder, content):
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("OTEL_", "OPENINFERENCE_"))}
+    done = subprocess.run(
+        [sys.executable, str(HERE / "play.py"), framework, str(folder), "--content", content],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        cwd=HERE,
+        env=kept | {"PYTHONPATH": str(HERE.parent.parent)},
+    )
+    assert done.returncode == 0, f"{framework} did not play; is it installed? {done.stderr[-2_000:]}"
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module", params=list(FRAMEWORKS))
+def framework(request, tmp_path_factory):
+    return Played(request.param, tmp_path_factory.mktemp(request.param))
+
+
+@pytest.fixture(params=[pytest.param(scenario, id=scenario.name.replace(" ", "_")) for scenario in SCENARIOS])
+def scenario(request):
+    return request.param
+
+
+def told(framework, name, kind, where):
+    return tuple(run["verdict"] for run in framework.scenarios[name][kind][where])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_exported_root_carries_the_right_verdict(framework, scenario, kind):
+    """Two lines alone, inside a case, and inside a case with content switched off."""
+    right, reason = right_or_gap(framework.framework, scenario.name, kind, "live")
+    assert told(framework, scenario.name, kind, "live") == right, reason
+
+
+@pytest.mark.parametrize("kind", ["alone", "case"])
+def test_a_replay_of_what_was_exported_gives_it_too(framework, scenario, kind):
+    """Without what the processor wrote."""
+    right, reason = right_or_gap(framework.framework, scenario.name, kind, "files")
+    assert told(framework, scenario.name, kind, "files") == right, reason
+
+
+def test_the_verdict_names_what_failed(framework, scenario):
+    """The tool, or the model."""
+    if scenario.dependency:
+        named = framework.scenarios[scenario.name]["case"]["live"][0]["dependency"]
+        models = ("scripted", "OpenAIModel.generate")
+        assert named in (models if scenario.dependency == "model" else (scenario.dependency,))
+
+
+@pytest.mark.parametrize("kind", ["case", "private"])
+def test_inside_a_case_the_checks_are_decided(framework, scenario, kind):
+    """Whether content is captured, or the app tells its answer and what was retrieved."""
+    (run, *_) = framework.scenarios[scenario.name][kind]["live"]
+    assert set(run["unchecked"]).isdisjoint(scenario.checks)
+
+
+@pytest.mark.parametrize("name", WITHOUT_ERRORS)
+def test_with_content_off_no_content_is_exported(framework, name):
+    """A canary stands in each prompt, argument, result, note and answer."""
+    words = (framework.folder / f"{name.replace(' ', '_')}.private.jsonl").read_text(encoding="utf-8")
+    assert CANARY not in words
+
+
+def test_what_is_added_never_holds_content(framework, scenario):
+    """Whatever the instrumentation exports; the detail, for operators, holds the redacted words of an exception."""
+    for kind in KINDS:
+        for span in exported(framework.folder / f"{scenario.name.replace(' ', '_')}.{kind}.jsonl"):
+            added = {key: value for key, value in span["attributes"].items() if key.startswith(("failure.", "aml."))}
+            added.pop("failure.technical_detail", None)
+            assert CANARY not in json.dumps(added)
+
+
+def test_nothing_of_ours_failed(framework):
+    """The counter of our own faults."""
+    assert framework.faults == 0
+
+
+def test_the_table_in_the_docs_is_of_this_run(framework):
+    """The committed result is what was just seen, on the versions it names."""
+    committed = json.loads(RESULTS.read_text(encoding="utf-8"))[framework.framework]
+    assert committed["versions"] == framework.versions
+    for name, kinds in committed["scenarios"].items():
+        for kind, seen in kinds.items():
+            for where, verdicts in seen.items():
+                assert tuple(verdicts) == told(framework, name, kind, where), f"{name}, {kind}, {where}"
