@@ -89,7 +89,7 @@ class TestPydanticAi:
 class TestOpenAiAgents:
     @pytest.fixture
     def made(self):
-        needs("agents")
+        needs("agents.items")  # not the module `agents` beside the tests of the live half
         import agents
         from agents.items import ModelResponse
         from agents.models.interface import Model
