@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from opentelemetry import trace
 
@@ -30,7 +30,7 @@ CASE_SPAN: Final = "case"
 _LOG: Final = logging.getLogger("otel_aml")
 _EARLIER_ANSWERS: Final = 16
 _HANDLES: Final[dict[int, CaseHandle]] = {}
-_PROVIDERS: Final[WeakSet[TracerProvider]] = WeakSet()
+_PROVIDERS: Final[WeakValueDictionary[int, TracerProvider]] = WeakValueDictionary()
 
 
 class CaseHandle:
@@ -68,7 +68,7 @@ def handle_of(span_id: int) -> CaseHandle | None:
 
 def remember(provider: TracerProvider) -> None:
     """Note a provider that carries the processor: `case()` opens its spans there if the global one is not set."""
-    _PROVIDERS.add(provider)
+    _PROVIDERS[id(provider)] = provider
 
 
 @contextmanager
@@ -117,7 +117,7 @@ def _default_provider() -> TracerProvider:
     current = trace.get_tracer_provider()
     if hasattr(current, "add_span_processor"):
         return current
-    found = next(iter(_PROVIDERS), None)
+    found = next(iter(_PROVIDERS.values()), None)
     if found is None:
         _warn_once()
         return current

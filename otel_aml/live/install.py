@@ -5,8 +5,9 @@ from __future__ import annotations
 import inspect
 import os
 import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from opentelemetry import trace
 from opentelemetry.sdk.resources import Resource
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from otel_aml.conventions import Contract
     from otel_aml.live.runs import Limits
 
-_INSTALLED: Final[WeakKeyDictionary[Any, FailureSpanProcessor]] = WeakKeyDictionary()
+_INSTALLED: Final[dict[int, tuple[ref[Any], FailureSpanProcessor]]] = {}
+"""By the identity of the provider: that of logfire cannot be hashed."""
 _LOCK: Final = threading.Lock()
 
 
@@ -61,17 +63,29 @@ def install(
             "tracing before otel_aml.install(), or call otel_aml.configure(service_name=...) instead"
         )
     with _LOCK:
-        processor = _INSTALLED.get(provider)
+        processor = _installed_on(provider)
         if processor is not None:
             processor.declare(contract)
         else:
             processor = FailureSpanProcessor(contract=contract, limits=limits)
             _add(provider, processor)
-            _INSTALLED[provider] = processor
+            _INSTALLED[id(provider)] = (ref(provider, partial(_forget, id(provider))), processor)
             remember(provider)
     if metrics:
         publish(processor, metrics)
     return processor
+
+
+def _installed_on(provider: Any) -> FailureSpanProcessor | None:
+    found = _INSTALLED.get(id(provider))
+    return None if found is None or found[0]() is not provider else found[1]
+
+
+def _forget(identity: int, gone: ref[Any]) -> None:
+    """Let go of a provider that is no more, unless another has its place already."""
+    found = _INSTALLED.get(identity)
+    if found is not None and found[0] is gone:
+        del _INSTALLED[identity]
 
 
 def _add(provider: Any, processor: FailureSpanProcessor) -> None:
@@ -114,7 +128,7 @@ def configure(
     """
     current = trace.get_tracer_provider()
     if isinstance(current, TracerProvider):
-        if current in _INSTALLED:
+        if _installed_on(current) is not None:
             return install(current, contract=contract, metrics=metrics)
         raise ConfigurationError(
             "a tracer provider is set already; call otel_aml.install() to add the processor to it, "

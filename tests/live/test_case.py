@@ -178,7 +178,7 @@ def test_without_a_recording_span_the_handle_works():
 def test_without_anything_installed_one_warning_says_so(monkeypatch, caplog):
     """Else a case that nobody watches would look like one without a failure."""
     module._warn_once.cache_clear()
-    monkeypatch.setattr(module, "_PROVIDERS", set())
+    monkeypatch.setattr(module, "_PROVIDERS", {})
     monkeypatch.setattr(trace, "get_tracer_provider", trace.ProxyTracerProvider)
     for _ in range(3):
         with case("C-1"):

@@ -69,6 +69,20 @@ class TestInstall:
         assert isinstance(first, FailureSpanProcessor)
         assert all(install(provider) is first for _ in range(30))
 
+    def test_a_provider_that_cannot_be_hashed_is_known_by_its_identity(self):
+        """That of logfire is a dataclass."""
+
+        class Unhashable(TracerProvider):
+            def __eq__(self, other):
+                return isinstance(other, Unhashable)
+
+            __hash__ = None
+
+        one, two = (Unhashable(shutdown_on_exit=False) for _ in range(2))
+        first = install(one)
+        assert install(one) is first
+        assert install(two) is not first
+
     def test_a_contract_that_comes_later_is_taken(self):
         provider = TracerProvider(shutdown_on_exit=False)
         contract = Contract(typology="label")
