@@ -76,8 +76,7 @@ def test_all_is_every_extra_for_users():
     """`otel-aml[all]` leaves out only what is for the work on otel_aml itself."""
     extras = set(PROJECT["optional-dependencies"])
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    ours = {"all", "check", "clients", "dev", "recipes"}
-    ours |= {"beside", "frameworks", "frameworks-adk"}
+    ours = {"all", "beside", "browser", "check", "clients", "dev", "frameworks", "frameworks-adk", "recipes"}
     assert set(re.findall(r"\w+", everything.partition("[")[2])) == extras - ours
 
 
