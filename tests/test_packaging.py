@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from importlib.metadata import entry_points, version
 from pathlib import Path
 
@@ -70,6 +71,12 @@ def test_the_entry_points_can_be_loaded():
     scripts = entry_points(group="console_scripts", name="otel-aml")
     instrumentors = entry_points(group="opentelemetry_instrumentor", name="otel_aml")
     assert [callable(each.load()) for each in (*scripts, *instrumentors)] == [True, True]
+
+
+def test_no_two_tests_share_a_name():
+    """Modules of tests are imported by their bare names: of two, one would not be collected."""
+    names = Counter(path.name for path in (ROOT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_all_is_every_extra_for_users():
