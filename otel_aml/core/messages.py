@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 Key = tuple[FailureClass, RecoveryPath | None]
 
 _C, _P = FailureClass, RecoveryPath
+_LONG_SECONDS: Final = 120
 
 CODES: Final[Mapping[Key, str]] = MappingProxyType(
     {
@@ -206,6 +207,80 @@ ACTION_LABELS: Final[Mapping[str, Mapping[Action, str]]] = MappingProxyType(
 """What stands on the buttons, by locale."""
 
 
+class Word(StrEnum):
+    """A fixed text beside the message, where a notice is drawn."""
+
+    STOPPED = "stopped"
+    HELD_BACK = "held_back"
+    HANDED_OVER = "handed_over"
+    WAITS = "waits"
+    SAVED = "saved"
+    RECOMMENDED = "recommended"
+    CODE = "code"
+    REFERENCE = "reference"
+    NEXT = "next"
+
+
+WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
+    {
+        "en": MappingProxyType(
+            {
+                Word.STOPPED: "This step could not be finished",
+                Word.HELD_BACK: "Held back until a colleague has looked at it",
+                Word.HANDED_OVER: "A colleague has been asked to take over",
+                Word.WAITS: "Your work waits in the queue, as it stood. You need do nothing now: "
+                "once a colleague has decided, it goes on from here.",
+                Word.SAVED: "Your work is saved",
+                Word.RECOMMENDED: "Recommended",
+                Word.CODE: "Code",
+                Word.REFERENCE: "Reference",
+                Word.NEXT: "What you can do",
+            }
+        ),
+        "zh": MappingProxyType(
+            {
+                Word.STOPPED: "本步骤未能完成",
+                Word.HELD_BACK: "已暂缓使用，等待同事查看",
+                Word.HANDED_OVER: "已请同事接手",
+                Word.WAITS: "您的工作已原样进入队列。您现在无需操作：同事作出决定后，将从这里继续。",
+                Word.SAVED: "您的工作已保存",
+                Word.RECOMMENDED: "推荐",
+                Word.CODE: "代码",
+                Word.REFERENCE: "编号",
+                Word.NEXT: "您可以",
+            }
+        ),
+    }
+)
+"""The fixed texts around a message, by locale."""
+
+
+def word(which: Word, locale: str = "en") -> str:
+    """Pick a fixed text; an unknown locale reads as `en`."""
+    return WORDS[language(locale)][which]
+
+
+def saved_text(confirmed_evidence: int, edited_fields: int, locale: str = "en") -> str:
+    """Say what is kept, as counts; of what there is none nothing is said. Empty where nothing is counted."""
+    if language(locale) == "zh":
+        said = (f"{confirmed_evidence} 项已确认的证据", f"{edited_fields} 个已编辑的字段")
+    else:
+        items = "piece" if confirmed_evidence == 1 else "pieces"
+        fields = "field" if edited_fields == 1 else "fields"
+        said = (f"{confirmed_evidence} confirmed {items} of evidence", f"{edited_fields} edited {fields}")
+    counts = (confirmed_evidence, edited_fields)
+    return " · ".join(text for text, count in zip(said, counts, strict=True) if count)
+
+
+def wait_text(seconds: int, locale: str = "en") -> str:
+    """Say when it is worth trying again, in seconds or in whole minutes."""
+    is_short = seconds < _LONG_SECONDS
+    count = seconds if is_short else -(-seconds // 60)
+    if language(locale) == "zh":
+        return f"请在 {count} {'秒' if is_short else '分钟'}后再试"
+    return f"Worth trying again in {count} {'s' if is_short else 'min'}"
+
+
 def user_message(failure_class: FailureClass, path: RecoveryPath | None, locale: str = "en") -> str:
     """Pick what the user may read.
 
@@ -215,12 +290,12 @@ def user_message(failure_class: FailureClass, path: RecoveryPath | None, locale:
             None, so that nothing is promised.
         locale: `en` or `zh`, also with a region (`zh-CN`, `zh_TW`); any other reads as `en`.
     """
-    return CATALOGUE[_language(locale)][_key(failure_class, path)]
+    return CATALOGUE[language(locale)][_key(failure_class, path)]
 
 
 def action_label(action: Action, locale: str = "en") -> str:
     """Pick what stands on the button of an action; an unknown locale reads as `en`."""
-    return ACTION_LABELS[_language(locale)][action]
+    return ACTION_LABELS[language(locale)][action]
 
 
 def code(failure_class: FailureClass, path: RecoveryPath | None) -> str:
@@ -228,9 +303,10 @@ def code(failure_class: FailureClass, path: RecoveryPath | None) -> str:
     return CODES[_key(failure_class, path)]
 
 
-def _language(locale: str) -> str:
-    language = locale.replace("_", "-").partition("-")[0].lower()
-    return language if language in CATALOGUE else "en"
+def language(locale: str) -> str:
+    """Find the language of the catalogue that a locale reads as: `en` or `zh`."""
+    found = locale.replace("_", "-").partition("-")[0].lower()
+    return found if found in CATALOGUE else "en"
 
 
 def _key(failure_class: FailureClass, path: RecoveryPath | None) -> Key:

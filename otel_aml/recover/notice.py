@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from opentelemetry import trace
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from otel_aml.core.messages import Action, action_label, code, user_message
+from otel_aml.core.messages import Action, action_label, code, language, user_message
 from otel_aml.core.recovery import Reason
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath
 
@@ -59,6 +59,7 @@ class UserNotice(BaseModel):
         options: Two or three; exactly one is recommended, none is executed.
         retry_after_s: Before that, in seconds, trying again is of no use; None where nobody knows.
         reference: The first eight hex digits of the trace; None where there is no trace.
+        locale: The language that it is written in: `en` or `zh`.
     """
 
     model_config = _CLOSED
@@ -70,6 +71,40 @@ class UserNotice(BaseModel):
     options: tuple[Option, ...]
     retry_after_s: int | None = None
     reference: str | None = None
+    locale: Literal["en", "zh"] = "en"
+
+    def to_html(  # noqa: PLR0913 - all go by keyword, and have a default
+        self,
+        *,
+        action: str = "",
+        fields: Mapping[str, str] | None = None,
+        handed_over: bool = False,
+        style: bool = True,
+        nonce: str | None = None,
+        level: int = 2,
+    ) -> str:
+        """Draw the notice as a piece of HTML that any page can hold: escaped, no script, nothing from elsewhere.
+
+        A button sends the form's field `action` with the value of an option (`retry`, `fix_and_run_again`,
+        `hand_over`); what it does is the app's. The look follows the page's `color-scheme`, and the CSS variables
+        `--notice-*` change it.
+
+        Args:
+            action: Where the buttons send their choice by POST; by default to the page's own address.
+            fields: Further fields to send along, as hidden inputs: the app's token against forged requests, a step.
+            handed_over: A colleague has been asked: say so, in the place of the buttons.
+            style: Whether to put the style sheet in as well. Without it: `otel_aml.recover.fragment.style_sheet()`.
+            nonce: That of the page's Content-Security-Policy, for the style sheet.
+            level: Of the heading, 1 to 6.
+
+        Raises:
+            ValueError: The level is none, or `action` is no address of the web.
+        """
+        from otel_aml.recover.fragment import drawn
+
+        return drawn(
+            self, action=action, fields=fields or {}, handed_over=handed_over, style=style, nonce=nonce, level=level
+        )
 
     def to_problem(self, *, type_base: str | None = None) -> dict[str, Any]:
         """Give the notice as an `application/problem+json` object.
@@ -88,7 +123,7 @@ class UserNotice(BaseModel):
             "title": status.phrase,
             "status": int(status),
             "detail": self.message,
-            **self.model_dump(mode="json", exclude={"message"}, exclude_none=True),
+            **self.model_dump(mode="json", exclude={"message", "locale"}, exclude_none=True),
         }
 
 
@@ -125,6 +160,7 @@ def user_notice(
         ),
         retry_after_s=None if plan.retry_after_ms is None else -(-plan.retry_after_ms // _SECOND_MS),
         reference=_reference(),
+        locale="zh" if language(locale) == "zh" else "en",
     )
 
 

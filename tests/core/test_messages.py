@@ -9,7 +9,20 @@ import string
 
 import pytest
 
-from otel_aml.core.messages import ACTION_LABELS, CATALOGUE, CODES, Action, action_label, code, user_message
+from otel_aml.core.messages import (
+    ACTION_LABELS,
+    CATALOGUE,
+    CODES,
+    WORDS,
+    Action,
+    Word,
+    action_label,
+    code,
+    saved_text,
+    user_message,
+    wait_text,
+    word,
+)
 from otel_aml.core.taxonomy import FailureClass, RecoveryPath
 
 KEYS = list(CODES)
@@ -210,3 +223,36 @@ def test_no_text_promises_what_nobody_may_do(locale, key):
     assert "simply wait" not in text
     if key[0] not in {"pass", "cancelled"}:
         assert "自动" not in text
+
+
+ONE = ("1 confirmed piece of evidence · 1 edited field", "1 项已确认的证据 · 1 个已编辑的字段")
+COUNTS = [
+    pytest.param((0, 0), "", "", id="nothing"),
+    pytest.param((1, 1), *ONE, id="one of each"),
+    pytest.param((12, 0), "12 confirmed pieces of evidence", "12 项已确认的证据", id="evidence"),
+    pytest.param((0, 3), "3 edited fields", "3 个已编辑的字段", id="fields"),
+]
+
+
+@pytest.mark.parametrize(("counts", "english", "chinese"), COUNTS)
+def test_what_is_kept_is_counted_in_words(counts, english, chinese):
+    """What there is none of is not mentioned."""
+    assert saved_text(*counts) == english
+    assert saved_text(*counts, "zh-CN") == chinese
+
+
+def test_a_wait_is_told_in_words():
+    """In seconds while it is short, then in minutes, rounded up."""
+    assert [wait_text(45), wait_text(119), wait_text(121)] == [
+        "Worth trying again in 45 s",
+        "Worth trying again in 119 s",
+        "Worth trying again in 3 min",
+    ]
+    assert [wait_text(45, "zh"), wait_text(121, "zh")] == ["请在 45 秒后再试", "请在 3 分钟后再试"]
+
+
+def test_the_words_are_there_in_every_language():
+    """None is left in English."""
+    assert all(set(words) == set(Word) for words in WORDS.values())
+    assert set(WORDS) == set(CATALOGUE)
+    assert [word(Word.CODE), word(Word.CODE, "zh_TW"), word(Word.CODE, "fr")] == ["Code", "代码", "Code"]
