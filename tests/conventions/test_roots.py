@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
-import time
+from functools import partial
 
+import effort
 import pytest
 from building import span
 
@@ -165,7 +166,9 @@ SIZE = 20_000
 )
 def test_a_large_trace_is_safe_and_fast(parent):
     """No recursion and nothing quadratic."""
-    spans = [span(f"s{number}", parent(number)) for number in range(SIZE)]
-    began = time.perf_counter()
-    assert sum(len(run.spans) for run in runs(spans)) == SIZE
-    assert time.perf_counter() - began < 10
+
+    def spans(size):
+        return [span(f"s{number}", parent(number)) for number in range(size)]
+
+    assert sum(len(run.spans) for run in runs(spans(SIZE))) == SIZE
+    assert effort.grows_as_fast_as_its_input(lambda size: partial(runs, spans(size)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
+from functools import partial
 
+import effort
 import pytest
 from building import ABANDONED, CANCELLED, ROOT, TIMEOUT, failed, rejected, root, step
 from hypothesis import assume, given
@@ -996,11 +997,12 @@ LARGE = [
 @pytest.mark.parametrize(("make", "standing"), LARGE)
 def test_a_large_run_is_safe_and_fast(make, standing):
     """No recursion, no endless walk, nothing quadratic: an agent waits for this."""
-    steps = [step(f"s{number}", number, number + 1, **make(number)) for number in range(SIZE)]
-    began = time.perf_counter()
-    resolved = resolve(steps, "s0")
-    assert time.perf_counter() - began < 10
-    assert len(resolved.failed_calls) == standing
+
+    def steps(size):
+        return [step(f"s{number}", number, number + 1, **make(number)) for number in range(size)]
+
+    assert len(resolve(steps(SIZE), "s0").failed_calls) == standing
+    assert effort.grows_as_fast_as_its_input(lambda size: partial(resolve, steps(size), "s0"))
 
 
 def test_incidents_compare_types_by_their_last_part():

@@ -14,12 +14,14 @@ from otel_aml.core.recovery import (
     RECOVERY_MAP,
     REPAIR_TEXTS,
     REPAIRS,
+    Reason,
     Repair,
     RetryPolicy,
     StepError,
     backoff_ms,
     path_of,
     plan_recovery,
+    without_budget,
 )
 from otel_aml.core.taxonomy import FAILURES, TAXONOMY, FailureClass, RecoveryPath
 
@@ -380,6 +382,17 @@ def test_the_laws_of_a_plan(error, seen, policy, idempotent):
         assert plan.retry_after_ms >= seen.retry_after * 1_000
     if not is_refused and policy == DEFAULT_POLICY and plan.reason in {"transient", "repairable"}:
         assert plan.path is path_of(error.failure_class, retriable=error.retriable, attempt=error.attempt)
+
+
+@given(error=ERRORS, policy=POLICIES, idempotent=st.sampled_from([None, True]))
+def test_a_retry_that_the_budget_does_not_pay_for_goes_to_a_person(error, policy, idempotent):
+    """Nothing of it is run by itself; when to try again, and the circuit, are told as before."""
+    plan = plan_recovery(error, policy=policy, idempotent=idempotent)
+    given_up = without_budget(plan)
+    assert (given_up.path, given_up.reason) == (RecoveryPath.HUMAN_TAKEOVER, Reason.BUDGET_USED_UP)
+    assert not given_up.automatic
+    assert given_up.wait_ms == 0
+    assert (given_up.retry_after_ms, given_up.circuit_state) == (plan.retry_after_ms, plan.circuit_state)
 
 
 @given(error=ERRORS, policy=POLICIES, jitter=JITTERS)
