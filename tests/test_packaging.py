@@ -53,7 +53,7 @@ def test_an_agent_loads_neither_database_nor_terminal(statement):
     """Import time is the agent's time."""
     found = loaded_by(statement)
     assert found & NOT_FOR_AGENTS == set()
-    assert not {name for name in found if re.match(r"otel_aml\.(offline|cli|demo)\b", name)}
+    assert not {name for name in found if re.match(r"otel_aml\.(offline|cli|demo|evals)\b", name)}
 
 
 def test_the_version_is_said_once():
@@ -83,7 +83,7 @@ def test_all_is_every_extra_for_users():
     """`otel-aml[all]` leaves out only what is for the work on otel_aml itself."""
     extras = set(PROJECT["optional-dependencies"])
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    ours = {"all", "beside", "browser", "check", "clients", "dev", "frameworks", "frameworks-adk", "recipes"}
+    ours = {"all", "beside", "browser", "check", "clients", "dev", "frameworks", "frameworks-adk", "peers", "recipes"}
     assert set(re.findall(r"\w+", everything.partition("[")[2])) == extras - ours
 
 

@@ -1,0 +1,1 @@
+"""Labels, judges and gates: what an evaluation concludes from verdicts."""
