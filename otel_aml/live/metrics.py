@@ -121,9 +121,9 @@ def observe_takeovers(source: Callable[[], Mapping[str, Any]]) -> None:
     """Take a queue of tasks for people into the metrics.
 
     Args:
-        source: Gives `open` and `claimed` (tasks that wait, and that a person is working on), `oldest_seconds` (the age
-            of the oldest of both; 0 where there is none) and `escalations` (since ever): `TakeoverQueue.stats` does.
-            What is left out is not reported.
+        source: Gives `open` (tasks that are not decided, whether a person is working on them or not),
+            `oldest_age_seconds` (the age of the oldest; 0 where there is none) and `escalations` (since ever):
+            `TakeoverQueue.stats` does. What is left out is not reported.
     """
     _takeovers.append(Asked(source))
 
@@ -249,11 +249,11 @@ def _circuit_series(published: Published) -> Iterator[Observation]:
         yield Observation(count, {names.DEPENDENCY: dependency, names.CIRCUIT_STATE: state})
 
 
-def _takeover(*keys: str, together: Callable[[list[float]], float]) -> Callable[[Published], Iterable[Observation]]:
+def _takeover(key: str, *, together: Callable[[list[float]], float]) -> Callable[[Published], Iterable[Observation]]:
     def read(_published: Published) -> Iterator[Observation]:
-        answers = [answer for source in _takeovers if keys[0] in (answer := source.answer())]
+        answers = [answer[key] for source in _takeovers if key in (answer := source.answer())]
         if answers:
-            yield Observation(together([sum(answer.get(key, 0) for key in keys) for answer in answers]))
+            yield Observation(together(answers))
 
     return read
 
@@ -330,14 +330,14 @@ METRICS: Final[tuple[Metric, ...]] = (
         kind="updowncounter",
         unit="{task}",
         description="Tasks that wait for a person, or that one is working on.",
-        read=_takeover("open", "claimed", together=sum),
+        read=_takeover("open", together=sum),
     ),
     Metric(
         name="otel_aml.takeover.oldest_age",
         kind="gauge",
         unit="s",
         description="Age of the oldest task that is not decided.",
-        read=_takeover("oldest_seconds", together=max),
+        read=_takeover("oldest_age_seconds", together=max),
     ),
     Metric(
         name="otel_aml.takeover.escalations",

@@ -31,6 +31,7 @@ from otel_aml.live.metrics import (
     observe_takeovers,
 )
 from otel_aml.live.tally import FINDINGS, RUN_KINDS, Tally
+from otel_aml.recover.takeover import ApprovalTask, TakeoverQueue
 from tests.live.agents import AGENT, call, run
 from tests.live.test_install import python
 from tests.strategies import run_facts
@@ -258,7 +259,7 @@ class TestFewSeries:
         """The first twenty have their own, the others are added up."""
         _, metered = both
         observe_circuits(lambda: {f"tool_{number}": "open" if number % 2 else "closed" for number in range(1_000)})
-        observe_takeovers(lambda: {"open": 1, "claimed": 0, "oldest_seconds": 2.0, "escalations": 3})
+        observe_takeovers(lambda: {"open": 1, "oldest_age_seconds": 2.0, "escalations": 3})
         found = metered.by("otel_aml.recovery.circuits", "failure.dependency", "recovery.circuit_state")
         assert len(found) == 3 * (DEPENDENCIES + 1)
         assert found["tool_1", "open"] == 1
@@ -313,11 +314,24 @@ class TestCollectingHarmsNobody:
     def test_the_queues_add_up(self, both, sources):
         """Tasks and escalations together, the age of the oldest of all; what a source does not tell is left out."""
         _, metered = both
-        observe_takeovers(lambda: {"open": 2, "claimed": 1, "oldest_seconds": 740.5, "escalations": 1, "more": {}})
-        observe_takeovers(lambda: {"open": 1, "oldest_seconds": 3.0})
+        observe_takeovers(lambda: {"open": 3, "claimed": 1, "oldest_age_seconds": 740.5, "escalations": 1, "more": {}})
+        observe_takeovers(lambda: {"open": 1, "oldest_age_seconds": 3.0})
         assert metered.value("otel_aml.takeover.open") == 4
         assert metered.value("otel_aml.takeover.oldest_age") == 740.5
         assert metered.value("otel_aml.takeover.escalations") == 1
+
+    def test_a_real_queue_is_told_in_full(self, both, sources, tmp_path):
+        """What `TakeoverQueue.stats` calls its numbers is what is read: a claimed task is open, once."""
+        _, metered = both
+        with TakeoverQueue(tmp_path / "takeover.db") as queue:
+            for number in range(3):
+                task = ApprovalTask(id=f"t-{number}", kind="error_review", failure_class="tool_failure", state={})
+                queue.submit(task)
+            queue.claim("ann")
+            observe_takeovers(queue.stats)
+            assert metered.value("otel_aml.takeover.open") == 3
+            assert 0 < metered.value("otel_aml.takeover.oldest_age") < 3_600
+            assert metered.value("otel_aml.takeover.escalations") == 0
 
     def test_a_slow_source_is_a_collection_late(self):
         """It is asked once at a time, and its answer is good for a while."""

@@ -30,7 +30,7 @@ def main() -> None:
     )
     with suppress(TimeoutError), breaker.call():
         raise TimeoutError
-    observe_takeovers(lambda: {"open": 2, "claimed": 0, "oldest_seconds": 4_000.0, "escalations": 0})
+    observe_takeovers(lambda: {"open": 2, "oldest_age_seconds": 4_000.0, "escalations": 0})
     meters.force_flush()
     sys.stdout.write("ready\n")
     sys.stdout.flush()
