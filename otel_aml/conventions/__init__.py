@@ -150,6 +150,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
         declared=aml.declared(attributes),
         agent=values.text(_first(attributes, names.GEN_AI_AGENT, names.OPENINFERENCE_AGENT)) or "",
         conversation=values.text(_first(attributes, *_CONVERSATIONS)) or "",
+        noted=incidents.critical_class(attributes),
     )
 
 

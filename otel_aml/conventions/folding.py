@@ -132,6 +132,7 @@ class _Folder:
             cited_ids=_folded(declared.cited_ids) if declared.cited_ids is not None else said.cited_ids,
             superseded_ids=_union(each.cited_ids for each in earlier),
             superseded_typologies=frozenset(each.typology for each in earlier if each.typology is not None),
+            superseded_live=frozenset(reading.noted for reading in self.readings if reading.noted is not None),
             evidence_ids=_folded(declared.evidence_ids),
             needed_notes=_folded_notes(declared.needed_notes),
             retrieved_ids=retrieved,

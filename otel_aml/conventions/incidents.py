@@ -14,7 +14,7 @@ from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, value
 from otel_aml.core.circuit import CircuitState
 from otel_aml.core.redaction import redact, redact_start
 from otel_aml.core.steps import About, Incident, Kind, Sort
-from otel_aml.core.taxonomy import FailureClass, RecoveryPath
+from otel_aml.core.taxonomy import TAXONOMY, FailureClass, RecoveryPath, Severity
 from otel_aml.core.tree import Outcome
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import EMPTY, SpanRecord, Status
@@ -31,6 +31,7 @@ _TOLD: Final = 1_000
 _TOLD_FROM: Final = 8_192
 _FRAME: Final = re.compile(r'  File "(?P<file>[^"]{1,500})", line (?P<line>\d+), in (?P<where>[\w.<>]{1,200})')
 _TRIED_AGAIN: Final = frozenset({RecoveryPath.AUTO_RETRY, RecoveryPath.FIX_AND_RETRY})
+_CRITICAL: Final = {str(each): each for each, spec in TAXONOMY.items() if spec.severity is Severity.CRITICAL}
 _CIRCUIT_STATES: Final = frozenset(CircuitState)
 _TRACEBACK: Final = "Traceback (most recent call last):"
 _STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
@@ -120,6 +121,11 @@ def _guarded(noted: Incident, attributes: Mapping[str, Any]) -> Incident:
         tries=values.count(attributes.get(names.ATTEMPTS)) or 0,
         circuit_state=circuit_state if circuit_state in _CIRCUIT_STATES else "",
     )
+
+
+def critical_class(attributes: Mapping[str, Any]) -> FailureClass | None:
+    """Read which critical class the app noted at a step, which no call shows; None where it noted none."""
+    return _CRITICAL.get(values.text(attributes.get(names.STEP_CLASS)) or "")
 
 
 def was_handed_over(attributes: Mapping[str, Any]) -> bool:

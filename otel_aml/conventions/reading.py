@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from otel_aml.core.steps import Step
+    from otel_aml.core.taxonomy import FailureClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,7 @@ class Reading:
         declared: What attributes under `aml.` say.
         agent: The agent's name.
         conversation: The conversation or thread that joins an interrupted run with its resumption.
+        noted: The critical class that the app noted at this step.
     """
 
     step: Step
@@ -125,3 +127,4 @@ class Reading:
     declared: Declared = field(default=NOTHING_DECLARED)
     agent: str = ""
     conversation: str = ""
+    noted: FailureClass | None = None

@@ -66,7 +66,8 @@ class Facts:
         cited_ids: The ids that the answer cites, folded. None: not known.
         superseded_ids: Ids cited by earlier answers, which a later answer replaced.
         superseded_typologies: Typologies of earlier answers, which a later answer replaced.
-        superseded_live: Critical classes that only the live verdict saw in answers that a later answer replaced.
+        superseded_live: Critical classes that only the live verdict saw in answers that a later answer replaced, or
+            that the app itself noted at a step: never the verdict, never taken back.
         evidence_ids: Every id of the case, folded. None: not known; empty: a case without evidence.
         needed_notes: Notes that the case needs; each a set of alternatives. None: not known.
         retrieved_ids: What the run's retrievals returned. None: no retrieval was recorded, or its ids were not.

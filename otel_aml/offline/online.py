@@ -157,7 +157,8 @@ def _as_seen_live(facts: Facts, online: Online) -> Facts:
         ending=ending,
         broken_at=broken_at,
         paused=facts.paused or online.paused,
-        superseded_live=frozenset(each for each in FAILURES if f"{each}{_SUPERSEDED}" in online.findings),
+        superseded_live=facts.superseded_live
+        | frozenset(each for each in FAILURES if f"{each}{_SUPERSEDED}" in online.findings),
         recovered_outputs=unseen if lacks_outputs else facts.recovered_outputs,
         recovered_calls=unseen if lacks_calls and not lacks_outputs else facts.recovered_calls,
     )

@@ -8,10 +8,11 @@ from dataclasses import replace
 import pytest
 from building import span
 
-from otel_aml.conventions import Contract, marks, read
+from otel_aml.conventions import Contract, incidents, marks, read
 from otel_aml.conventions.incidents import how_it_failed, message_of, technical_detail
 from otel_aml.conventions.values import without_fence
 from otel_aml.core.steps import About, Kind, Sort
+from otel_aml.core.taxonomy import FailureClass
 from otel_aml.spans import attributes as names
 from otel_aml.spans.model import Event
 
@@ -366,6 +367,14 @@ def test_a_step_s_other_classes_are_left_to_the_checks():
     """The app's word that its step hallucinated is no call that failed, and hides none."""
     assert ended({names.STEP_CLASS: "hallucination"}).incident is None
     assert ended({names.STEP_CLASS: "hallucination"}, error="x").incident.sort is Sort.FAILED
+
+
+@pytest.mark.parametrize("failure_class", FailureClass)
+def test_only_a_critical_class_is_kept_as_the_app_noted_it(failure_class):
+    is_critical = failure_class in {FailureClass.HALLUCINATION, FailureClass.TYPOLOGY_MISJUDGE}
+    assert incidents.critical_class({names.STEP_CLASS: str(failure_class)}) == (failure_class if is_critical else None)
+    assert incidents.critical_class({names.STEP_CLASS: ["hallucination"]}) is None
+    assert incidents.critical_class({}) is None
 
 
 NOTES = [

@@ -62,6 +62,13 @@ def test_a_check_is_decided_by_who_gave_its_facts():
     assert weighed.verdict.findings == ("format_violation", "typology_misjudge")
 
 
+@pytest.mark.parametrize("online", [None, live("pass"), live("pass", "hallucination:superseded")])
+def test_a_critical_class_that_the_app_noted_is_never_taken_back(online):
+    """Whether the live verdict knew it or not."""
+    weighed = weigh(Facts(superseded_live=frozenset({FailureClass.HALLUCINATION})), online, {})
+    assert weighed.verdict.findings == ("hallucination:superseded",)
+
+
 def test_a_critical_answer_that_was_replaced_is_never_lost():
     """With content off only the live run saw it; a lucky retry must not take the review away."""
     weighed = weigh(Facts(), live("pass", "hallucination:superseded"), {})

@@ -7,6 +7,7 @@ import pytest
 from opentelemetry.trace import StatusCode
 from pydantic import TypeAdapter, ValidationError
 
+from otel_aml.conventions import Contract
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.live.case import case
 from otel_aml.recover.steps import step_error
@@ -158,6 +159,38 @@ def test_a_note_of_another_class_hides_no_real_error(simple):
             step_error(TimeoutError("x"), step_id="s", failure_class=FailureClass.HALLUCINATION)
             raise TimeoutError
     assert simple.verdict()["failure.class"] == "tool_failure"
+
+
+@pytest.mark.parametrize("where", ["root", "step", "tool"])
+@pytest.mark.parametrize("failure_class", ["hallucination", "typology_misjudge"])
+def test_a_critical_class_that_the_app_noted_brings_a_person(simple, failure_class, where):
+    """The app told its user that a colleague needs to look; the run's root says the same, though no check fired."""
+    with simple.tracer.start_as_current_span("run", attributes=AGENT) as root:
+        attributes = TOOL if where == "tool" else None
+        inner = (
+            contextlib.nullcontext(root)
+            if where == "root"
+            else simple.tracer.start_as_current_span("draft", attributes=attributes)
+        )
+        with inner:
+            step_error(ValueError("x"), step_id="draft", failure_class=FailureClass(failure_class))
+    verdict = simple.verdict()
+    assert verdict["failure.class"] == "pass"
+    assert verdict["failure.findings"] == (f"{failure_class}:superseded",)
+    assert verdict["failure.severity"] == "critical"
+    assert verdict["recovery.path"] == "human_takeover"
+    assert failure_class in verdict["failure.unchecked"]
+
+
+def test_a_critical_class_that_a_check_finds_too_counts_once(simple):
+    """The check has the verdict; the app's own word adds nothing to it."""
+    with case(
+        "C-1", evidence_ids=["TXN-1"], contract=Contract(cited_ids="ids"), tracer_provider=simple.provider
+    ) as run:
+        step_error(ValueError("x"), step_id="draft", failure_class=FailureClass.HALLUCINATION)
+        with simple.tracer.start_as_current_span("agent", attributes=AGENT):
+            run.answer({"ids": ["TXN-9"]})
+    assert simple.verdict()["failure.findings"] == ("hallucination",)
 
 
 @pytest.mark.parametrize(
