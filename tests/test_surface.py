@@ -108,6 +108,8 @@ COMMANDS = {
     "ingest": "--append --contract --gold --into --judge --keep-text --replace --strict",
     "report": "--contract --csv --gold --json --judge --min-both --strict",
     "classify": "--contract --gold --json --judge --strict",
+    "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github --strict "
+    "--summary",
     "show": "--contract --gold --internal --json --judge",
     "explain": "--json",
     "inspect": "--json",
@@ -239,7 +241,8 @@ def _commands(group, before=""):
         if hasattr(command, "commands"):
             yield from _commands(command, f"{name} ")
         else:
-            found = {option for each in command.params for option in each.opts if option.startswith("--")}
+            options = (option for each in command.params for option in (*each.opts, *each.secondary_opts))
+            found = {option for option in options if option.startswith("--")}
             yield before + name, " ".join(sorted(found - {"--help"}))
 
 

@@ -14,9 +14,10 @@ from rich.progress import DownloadColumn, Progress, SpinnerColumn, TextColumn, T
 from otel_aml.offline import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Callable, Generator, Iterable
 
     from otel_aml.offline.analysis import Analysis
+    from otel_aml.offline.problems import Problem, Read
 
 FAULT: Final = 2
 _SAID: Final = 2_000
@@ -49,8 +50,13 @@ def say(text: str) -> None:
 
 def say_what_was_read(analysis: Analysis) -> None:
     """Say on stderr what was read, what was skipped, and why."""
-    say(render.summary(analysis.read, runless=analysis.runless))
-    for line in render.problem_lines(analysis.problems):
+    say_read(analysis.read, analysis.problems, analysis.runless)
+
+
+def say_read(read: Read, problems: Iterable[Problem], runless: int) -> None:
+    """Say the same, where the analysis is over."""
+    say(render.summary(read, runless=runless))
+    for line in render.problem_lines(problems):
         say(line)
 
 
@@ -72,7 +78,16 @@ def check_strictly(analysis: Analysis, *, strict: bool) -> None:
     Raises:
         typer.Exit: So it is.
     """
-    if strict and (analysis.read.bad_lines or analysis.read.invalid_spans):
+    check_strictly_read(analysis.read, strict=strict)
+
+
+def check_strictly_read(read: Read, *, strict: bool) -> None:
+    """Do the same, where the analysis is over.
+
+    Raises:
+        typer.Exit: So it is.
+    """
+    if strict and (read.bad_lines or read.invalid_spans):
         raise typer.Exit(FAULT)
 
 

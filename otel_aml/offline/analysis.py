@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from otel_aml.conventions import Contract
+    from otel_aml.offline.online import Weighed
     from otel_aml.offline.problems import Problem
 
 SHORT_BYTES: Final = 512
@@ -78,6 +79,7 @@ def analysed(
     keep_evidence: bool = False,
     on_bytes: Callable[[int], None] | None = None,
     on_loaded: Callable[[Store], None] | None = None,
+    on_run: Callable[[RunRecord, Weighed], None] | None = None,
 ) -> Generator[Analysis]:
     """Read what was given and draw the verdicts.
 
@@ -86,6 +88,7 @@ def analysed(
         keep_evidence: Also fill the table `evidence`, for a store that is saved.
         on_bytes: Told how many bytes were read, now and then.
         on_loaded: Told when all spans are there, before their verdicts are drawn.
+        on_run: Told of each run, with its labels, and of its verdict.
 
     Raises:
         InputError: Something cannot be read, or holds nothing that is understood.
@@ -107,12 +110,12 @@ def analysed(
                     "a contract is applied when spans are read, and a store keeps no answers; "
                     "give it to: otel-aml ingest FILE... --contract FILE --into PATH"
                 )
-            anew, sources = bool(labels), {}
+            anew, sources = bool(labels) or on_run is not None, {}
             opened = store.saved_duckdb(saved, anew=anew) if saved.is_file() else store.saved_parquet(saved, anew=anew)
             read, earlier = opened.read, opened.problems
             source = map(evidence.read, store.records()) if anew else None
         if source is not None:
-            read.runs = Writer(store, keep_evidence=keep_evidence).write(source, labels)
+            read.runs = Writer(store, keep_evidence=keep_evidence, on_run=on_run).write(source, labels)
         for remark in labels.remarks():
             problems.add(str(given.gold or given.judged), None, remark)
         runless = read.traces - store.run_trace_count()
@@ -292,6 +295,7 @@ class Writer:
 
     store: Store
     keep_evidence: bool
+    on_run: Callable[[RunRecord, Weighed], None] | None = None
     _waiting: dict[str, list[Row]] = field(default_factory=dict[str, list[Row]])
 
     def write(self, source: Iterator[RunRecord], labels: Labels) -> int:
@@ -302,6 +306,8 @@ class Writer:
             record = labelled(found, label)
             labels.uncompared += label.typology is not None and record.facts.typology is None
             weighed = record.weighed()
+            if self.on_run is not None:
+                self.on_run(record, weighed)
             self._add("runs", run_row(record, weighed))
             for row in check_rows(record, weighed):
                 self._add("checks", row)
