@@ -26,6 +26,8 @@ Examples:
     otel-aml demo
 
     otel-aml demo --seed 7 --cases 500 --out demo/
+
+    otel-aml demo --serve
 """
 
 
@@ -34,8 +36,20 @@ def demo(
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same runs.")] = 20261130,
     cases: Annotated[int, typer.Option("--cases", min=1, help="How many cases the copilot works on.")] = 200,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path(),
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Serve the copilot's page instead: work on its cases, hand over, take over."),
+    ] = False,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65_535, help="Of --serve, on this machine only; 0: any that is free.")
+    ] = 0,
 ) -> None:
-    """Run a synthetic copilot offline, write traces.jsonl, and report on it."""
+    """Run a synthetic copilot offline, write traces.jsonl, and report on it; or serve its page."""
+    if serve:
+        from otel_aml.demo.page import serving
+
+        serving.serve(out, seed=seed, port=port, say=say)
+        return
     from otel_aml.demo import run
 
     with _progress(cases) as progress:

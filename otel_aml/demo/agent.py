@@ -213,11 +213,15 @@ class Copilot:
         """Draft, validate, and have the draft mended; hand in the last one as it is if it stays broken."""
         for attempt in range(FIXES + 1):
             prompt = Prompt(file=file, signs=signs, notes=notes, assessment=assessment, drafts_before=attempt)
-            draft = self._chat("draft", prompt.size, partial(self.desk.model.draft, prompt), _text)
-            self.outcome.answer = draft
-            self.handle.answer(draft)
-            if is_valid(draft):
+            if is_valid(self._draft_once(prompt)):
                 return
+
+    def _draft_once(self, prompt: Prompt) -> str:
+        """Have the model draft, and tell the handle."""
+        draft = self._chat("draft", prompt.size, partial(self.desk.model.draft, prompt), _text)
+        self.outcome.answer = draft
+        self.handle.answer(draft)
+        return draft
 
     def _chat(
         self,

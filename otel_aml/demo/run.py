@@ -186,7 +186,7 @@ def write_demo(  # noqa: PLR0913 - all but one by keyword
     result = run_demo(
         seed,
         cases,
-        exporter=_file_exporter(fresh),
+        exporter=file_exporter(fresh),
         capture_content=capture_content,
         declare_notes=declare_notes,
         on_case=progress,
@@ -296,7 +296,12 @@ def _no_surroundings() -> Generator[None]:
         context.detach(token)
 
 
-def _file_exporter(path: Path) -> SpanExporter:
+def file_exporter(path: Path) -> SpanExporter:
+    """Make the exporter of OTLP JSON files.
+
+    Raises:
+        ConfigurationError: It is not installed.
+    """
     try:
         from opentelemetry.exporter.otlp.json.file import FileSpanExporter
     except ImportError as missing:
