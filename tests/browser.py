@@ -71,6 +71,7 @@ def misplaced(page):
     on purpose (`display: none`, or a box of a pixel for screen readers) is left out, and so is what a box with a
     scrollbar of its own holds out of sight.
     """
+    page.wait_for_load_state()
     return page.evaluate(_MISPLACED)
 
 

@@ -104,7 +104,7 @@ READ_OF_OURS = {
 }
 
 COMMANDS = {
-    "demo": "--cases --out --seed",
+    "demo": "--cases --out --port --seed --serve",
     "ingest": "--append --contract --gold --into --judge --keep-text --replace --strict",
     "report": "--contract --csv --gold --json --judge --min-both --strict",
     "classify": "--contract --gold --json --judge --strict",

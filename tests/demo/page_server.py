@@ -16,13 +16,32 @@ from otel_aml.demo.page.serving import bound, config, opened_office
 PATIENCE_SECONDS = 30
 
 
+class Recorded:
+    """An app, and every byte that it sends: status, headers and bodies."""
+
+    def __init__(self, app):
+        self.app, self.sent = app, []
+
+    async def __call__(self, scope, receive, send):
+        async def recording(message):
+            self.sent.append(f"{message.get('status', '')} {message.get('headers', '')}".encode())
+            self.sent.append(message.get("body", b""))
+            await send(message)
+
+        await self.app(scope, receive, recording)
+
+    def text(self):
+        return b"\n".join(self.sent).decode()
+
+
 @contextmanager
 def serving(folder, *, seed=7, desk_of=None):
     """Serve it; gives the link that lets in, the address, and the office behind it."""
     with bound(0) as listening, opened_office(folder, seed=seed, desk_of=desk_of) as office:
         port = listening.getsockname()[1]
         doors = page(office, port=port)
-        server = uvicorn.Server(config(doors))
+        recorded = Recorded(doors)
+        server = uvicorn.Server(config(recorded))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
         deadline = time.monotonic() + PATIENCE_SECONDS
@@ -31,7 +50,9 @@ def serving(folder, *, seed=7, desk_of=None):
             assert time.monotonic() < deadline
             time.sleep(0.01)
         try:
-            yield SimpleNamespace(link=doors.link, url=f"http://127.0.0.1:{port}", port=port, office=office)
+            yield SimpleNamespace(
+                link=doors.link, url=f"http://127.0.0.1:{port}", port=port, office=office, recorded=recorded
+            )
         finally:
             server.should_exit = True
             thread.join(PATIENCE_SECONDS)

@@ -15,14 +15,17 @@ from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from otel_aml.core.messages import code as code_of
+from otel_aml.core.messages import user_message
+from otel_aml.core.taxonomy import RecoveryPath
 from otel_aml.demo.cases import Typology
 from otel_aml.demo.page.doors import Doors
 from otel_aml.demo.page.investigation import STEPS, Step
 from otel_aml.demo.page.office import WRITTEN, Correction, NotNowError
 from otel_aml.demo.page.texts import LOCALES, has, text
-from otel_aml.errors import AlreadyDecided, NotAllowed, QueueError, TaskHeld, UnknownTask
+from otel_aml.errors import AlreadyDecided, NotAllowed, QueueError, TaskHeld
 from otel_aml.recover.fragment import LANGUAGES, style_sheet
-from otel_aml.recover.takeover import Choice, TaskKind, TaskStatus
+from otel_aml.recover.takeover import Choice, TaskStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -45,7 +48,6 @@ _SAID: Final = frozenset(
 )  # fmt: skip
 """Texts that an address may name to be shown."""
 _HOUR: Final = 3_600
-_REVIEWED: Final = frozenset({Choice.APPROVE, Choice.EDIT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def page(office: Office, *, port: int, token: str | None = None) -> Doors:
     routes = [
         Route("/", desk.cases, methods=["GET"]),
         Route("/page.css", _styles, methods=["GET"]),
+        Route("/icon.svg", _icon, methods=["GET"]),
         Route("/cases/{case_id}", desk.case, methods=["GET"]),
         Route("/cases/{case_id}/evidence", desk.confirm, methods=["POST"]),
         Route("/cases/{case_id}/step", desk.choose, methods=["POST"]),
@@ -88,8 +91,15 @@ def page(office: Office, *, port: int, token: str | None = None) -> Doors:
 
 
 def _styles(request: Request) -> Response:  # noqa: ARG001 - as Starlette calls it
-    own = (resources.files("otel_aml.demo.page") / "page.css").read_text(encoding="utf-8")
-    return Response(style_sheet() + own, media_type="text/css")
+    return Response(style_sheet() + _file("page.css"), media_type="text/css")
+
+
+def _icon(request: Request) -> Response:  # noqa: ARG001 - as Starlette calls it
+    return Response(_file("icon.svg"), media_type="image/svg+xml")
+
+
+def _file(name: str) -> str:
+    return (resources.files("otel_aml.demo.page") / name).read_text(encoding="utf-8")
 
 
 class _Desk:
@@ -152,15 +162,9 @@ class _Desk:
         task = self._task(request)
         work: Mapping[str, Any] = task.state
         known = frozenset(self._office.cases[str(task.case_id)].case.file.tx_ids)
-        stopped = self._office.get(str(task.case_id)).stopped
-        code = ""
-        if stopped is not None and task.kind is TaskKind.ERROR_REVIEW and task.decision is None:
-            code = stopped.notice(self._office.get(str(task.case_id)).saved, "en").code
-        happened = task.user_message
+        happened = code = ""
         if task.failure_class is not None:
-            from otel_aml.core.messages import user_message
-            from otel_aml.core.taxonomy import RecoveryPath
-
+            code = code_of(task.failure_class, RecoveryPath.HUMAN_TAKEOVER)
             happened = user_message(task.failure_class, RecoveryPath.HUMAN_TAKEOVER, _locale(request))
         return self._drawn(
             request,
@@ -390,8 +394,8 @@ def _edits(form: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def _refusal(no: QueueError) -> str:
-    known = {TaskHeld: "held", AlreadyDecided: "already", NotAllowed: "not_allowed", UnknownTask: "refused"}
-    return known.get(type(no), "refused")
+    known = ((TaskHeld, "held"), (AlreadyDecided, "already"), (NotAllowed, "not_allowed"))
+    return next((said for kind, said in known if isinstance(no, kind)), "refused")
 
 
 def _back(request: Request) -> str:

@@ -110,11 +110,11 @@ class Investigation(BaseModel):
     author: str
     version: int = 0
     confirmed: tuple[str, ...] = ()
-    edits: dict[str, str] = Field(default_factory=dict)
+    edits: dict[str, str] = Field(default_factory=dict[str, str])
     done: tuple[Step, ...] = ()
     typology: str | None = None
     draft: dict[str, Any] | None = None
-    tries: dict[Step, int] = Field(default_factory=dict)
+    tries: dict[Step, int] = Field(default_factory=dict[Step, int])
     repairs: tuple[Repair, ...] = ()
     stopped: Stopped | None = None
     task_id: str | None = None
@@ -134,12 +134,12 @@ class Investigation(BaseModel):
 
     @property
     def work(self) -> dict[str, Any]:
-        """The work as it is frozen for a colleague."""
+        """The work as it is frozen for a colleague: what the person wrote stands in the draft."""
         return {
             "confirmed_evidence": list(self.confirmed),
             "edited_fields": self.edits,
             "typology": self.typology,
-            "draft": self.draft,
+            "draft": None if self.draft is None else {**self.draft, **self.edits},
         }
 
     @property

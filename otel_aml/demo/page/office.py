@@ -137,12 +137,12 @@ class Office:
             found = self._own(case_id, by, version)
             if found.step is not Step.REVIEW or found.task_id is not None or found.draft is None:
                 raise NotNowError("stale")
-            changed = {name: text for name, text in written(edits).items() if text != found.draft[name]}
-            kept = found.but(edits=changed, draft={**found.draft, **changed})
-            task_id = f"{kept.id}:review:{kept.rounds + 1}"
+            given = written(edits).items()
+            own = {name: text for name, text in given if text != found.draft[name] or text == found.edits.get(name)}
+            kept = found.but(edits=own)
             task = ApprovalTask(
                 kind=TaskKind.SAR_APPROVAL,
-                id=task_id,
+                id=f"{kept.id}:{Step.REVIEW}:{kept.rounds + 1}",
                 state=kept.work,
                 case_id=kept.id,
                 step_id=str(Step.REVIEW),
@@ -261,7 +261,9 @@ def _as_decided(found: Investigation, at: Step, after: Resumption) -> Investigat
             return found.but(closed=Choice.REJECT)
         case Choice.APPROVE | Choice.EDIT:
             work: dict[str, Any] = after.state
-            kept = found.with_done(at, stopped=None, draft=work["draft"], typology=work["typology"])
+            draft: dict[str, Any] = work["draft"]
+            own = {name: text for name, text in found.edits.items() if draft[name] == text}
+            kept = found.with_done(at, stopped=None, draft=draft, edits=own, typology=work["typology"])
             return kept.but(closed=after.decision.choice) if at is Step.REVIEW else kept
 
 

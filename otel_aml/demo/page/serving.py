@@ -12,8 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
     from pathlib import Path
 
+    from uvicorn import Config
+
     from otel_aml.demo.desk import Desk
     from otel_aml.demo.page.cases import PageCase
+    from otel_aml.demo.page.doors import Doors
     from otel_aml.demo.page.investigation import Investigation
     from otel_aml.demo.page.office import Office
 
@@ -92,12 +95,12 @@ def serve(folder: Path, *, seed: int, port: int, say: Callable[[str], None]) -> 
         uvicorn.Server(config(doors)).run(sockets=[listening])
 
 
-def config(doors: object) -> object:
+def config(doors: Doors) -> Config:
     """Say how uvicorn serves: quietly, nothing but HTTP, no header that names it."""
     import uvicorn
 
     return uvicorn.Config(
-        doors,  # type: ignore[arg-type]
+        doors,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -118,6 +121,7 @@ def bound(port: int) -> Generator[socket.socket]:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((LOOPBACK, port))
+            listening.listen()  # Whoever follows the link at once waits, and is not turned away.
         except OSError as error:
             raise ConfigurationError(
                 f"port {port} of {LOOPBACK} cannot be had ({error.strerror}); give another: --port N, or 0 for any"

@@ -42,7 +42,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "state_colleague": ("With a colleague", "同事处理中"),
         "state_waiting": ("Waiting for review", "等待复核"),
         "state_in_review": ("In review", "复核中"),
-        "state_error": ("Decides on the failed step", "待同事处理失败步骤"),
+        "state_error": ("The failed step waits here", "失败步骤在此等候"),
         "state_returned": ("Returned", "已退回"),
         "state_approved": ("Approved", "已批准"),
         "state_rejected": ("Closed", "已关闭"),
@@ -118,6 +118,10 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "minutes": ("{n} min", "{n} 分钟"),
         "hours": ("{n} h", "{n} 小时"),
         "what_happened": ("What happened", "发生了什么"),
+        "is_finished": (
+            "A draft is finished and waits for approval. Nothing is filed before that.",
+            "草稿已完成，等待审批。审批之前不会提交。",
+        ),
         "is_safe": ("What is safe", "已保存的内容"),
         "is_safe_lead": (
             "All of this is saved as it stood. Nothing has been sent or filed.",

@@ -170,12 +170,14 @@ def _facts(page_case: PageCase, notes: tuple[Note, ...]) -> Facts:
 def _check(draft: dict[str, Any], text: str, page_case: PageCase, notes: tuple[Note, ...]) -> None:
     """Hold a draft back that the tree finds something wrong with."""
     case = page_case.case
+    is_used = all(context_used(BY_ID[each], text) for each in case.needed_notes)
+    trace.get_current_span().set_attribute(names.JUDGE_CONTEXT_USED, is_used)
     verdict = otel_aml.classify(
         replace(
             _facts(page_case, notes),
             cited_ids=frozenset(map(fold_id, draft["cited_tx_ids"])),
             evidence_ids=frozenset(map(fold_id, case.file.tx_ids)),
-            context_used=all(context_used(BY_ID[each], text) for each in case.needed_notes),
+            context_used=is_used,
             typology=fold_label(draft["typology"]),
             gold_typology=fold_label(str(case.typology)),
         )
