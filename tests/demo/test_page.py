@@ -92,7 +92,7 @@ class TestDoors:
 
     def test_only_our_own_name_is_answered(self, site, visitor):
         """A name that somebody pointed at this machine is none of ours."""
-        hosts = ("evil.example", f"evil.example:{site.port}", "127.0.0.1", f"127.0.0.1:{site.port}.evil.example", "")
+        hosts = ("example.com", f"example.com:{site.port}", "127.0.0.1", f"127.0.0.1:{site.port}.example.com", "")
         assert {visitor.ask("GET", "/", Host=host).status for host in hosts} == {421}
         assert visitor.ask("GET", "/", Host=f"localhost:{site.port}").status == 200
 
@@ -100,7 +100,7 @@ class TestDoors:
         """By its origin, its token, its kind."""
         form = {"csrf": visitor.csrf(), "version": "0", "confirmed": "TX-7-001-001"}
         post = "/cases/C-7-001/evidence"
-        for origin in ("http://evil.example", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{site.port}", None):
+        for origin in ("http://example.com", "null", "http://127.0.0.1:1", f"https://127.0.0.1:{site.port}", None):
             assert visitor.ask("POST", post, form, Origin=origin).status == 403
         for token in ("", "x", "é", Visitor(site.port).csrf()):
             assert visitor.ask("POST", post, {**form, "csrf": token}).status == 403
@@ -143,7 +143,7 @@ class TestDoors:
 
     def test_a_way_back_leads_nowhere_else(self, visitor):
         """A form may say where it was, on this page."""
-        for back in ("//evil.example/", "https://evil.example", "/\\evil.example", "/a\r\nSet-Cookie: x=1", "x"):
+        for back in ("//example.com/", "https://example.com", "/\\example.com", "/a\r\nSet-Cookie: x=1", "x"):
             answer = visitor.ask("POST", "/language", {"csrf": visitor.csrf(), "back": back})
             assert answer.headers["location"] == "/"
         answer = visitor.ask("POST", "/language", {"csrf": visitor.csrf(), "back": "/queue"})
@@ -328,7 +328,7 @@ class _Command:
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )
         line = self.process.stderr.readline()
-        self.link = re.search(r"http://127\.0\.0\.1:\d+/enter/[\w-]{40,}", line)[0]
+        self.link = re.search(r"\S+/enter/[\w-]{40,}", line)[0]
         self.port = int(self.link.split("/")[2].partition(":")[2])
 
     def kill(self):
