@@ -119,7 +119,7 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     asked_again = ended.flow is Flow.ASKED_AGAIN
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)
-    name = _dependency(span, kind) or span.name
+    name = called(span, kind) or span.name
     if kind is Kind.TOOL and name in contract.answer_tools and incident is None and ended.flow is None:
         kind = Kind.STEP  # it handed the answer over, and called nothing outside the model
     step_id = values.text(attributes.get(names.STEP_ID) or attributes.get(names.STEP_FAILED_ID)) or ""
@@ -163,7 +163,8 @@ def _kind(span: SpanRecord) -> Kind:
     return found or (Kind.CLIENT if span.client else Kind.STEP)
 
 
-def _dependency(span: SpanRecord, kind: Kind) -> str | None:
+def called(span: SpanRecord, kind: Kind) -> str | None:
+    """Say which tool, model or retriever a span called; None where only the span itself has a name."""
     attributes = span.attributes
     return (
         gen_ai.dependency(attributes, kind)

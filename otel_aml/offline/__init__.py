@@ -1,1 +1,5 @@
-"""After the fact: files of exported spans become tables, verdicts and reports. Imported by name, never by an agent."""
+"""After the fact: from files to verdicts and reports. For notebooks and scripts: `otel_aml.offline.report()`."""
+
+from otel_aml.offline.notebook import report
+
+__all__ = ["report"]

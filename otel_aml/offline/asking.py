@@ -51,4 +51,4 @@ def _asked(question: str) -> tuple[str, dict[str, Any] | None]:
     except LookupError:
         known = ", ".join(sql.names("reports"))
         raise InputError(f"no report {question!r}; there are {known}; or ask with select ...") from None
-    return text, {"min_both": reports.MIN_BOTH} if "$min_both" in text else None
+    return text, {name: value for name, value in reports.VALUES.items() if f"${name}" in text} or None

@@ -7,7 +7,6 @@ import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.errors import InputError
-from otel_aml.offline import reports
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -54,16 +53,9 @@ def write(report: Report, path: Path) -> None:
 
 
 def _tables(report: Report) -> Iterator[tuple[str, tuple[tuple[str, ...], list[dict[str, Any]]]]]:
-    found = (
-        ("taxonomy", reports.TaxonomyRow, report.taxonomy),
-        ("cascades", reports.CascadeRow, report.cascades),
-        ("recovery", reports.RecoveryRow, report.recovery),
-        ("repair_order", reports.RepairRow, report.repair_order),
-        ("tool_failures", reports.ToolFailureRow, report.tool_failures),
-        ("inflation", reports.Inflation, (report.inflation,)),
-    )
-    for name, kind, rows in found:
-        yield name, (kind.names(), [row.plain() for row in rows])
+    for name, rows in report.tables.items():
+        yield name, (rows.kind.names(), [row.plain() for row in rows])
+    yield "inflation", (report.inflation.names(), [report.inflation.plain()])
 
 
 def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:

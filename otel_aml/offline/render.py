@@ -55,11 +55,7 @@ def report_json(analysis: Analysis, report: Report, out: TextIO) -> None:
     answer = {
         "read": analysis.read.counts(),
         "problems": [asdict(problem) for problem in analysis.problems],
-        "taxonomy": [row.plain() for row in report.taxonomy],
-        "cascades": [row.plain() for row in report.cascades],
-        "recovery": [row.plain() for row in report.recovery],
-        "repair_order": [row.plain() for row in report.repair_order],
-        "tool_failures": [row.plain() for row in report.tool_failures],
+        **{name: [row.plain() for row in rows] for name, rows in report.tables.items()},
         "inflation": report.inflation.plain(),
     }
     out.write(f"{_json(answer, indent=2)}\n")

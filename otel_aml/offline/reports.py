@@ -3,56 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from datetime import datetime  # noqa: TC003 - the types of the columns are read from the fields
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from otel_aml.errors import ConfigurationError
+from otel_aml.offline.frames import ReportRow, Rows
+from otel_aml.offline.insight import headline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from otel_aml.offline.analysis import Analysis
 
-
-@dataclass(frozen=True, slots=True)
-class _ReportRow:
-    """A row of a report; its fields are the keys of its JSON object."""
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Make it from a row of a query, whose columns carry the same names, some with their unit."""
-        return cls(**{each.name: row[_COLUMNS.get(each.name, each.name)] for each in fields(cls)})
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Give the keys of its JSON object."""
-        return tuple(_CLASS.get(each.name, each.name) for each in fields(cls))
-
-    def plain(self) -> dict[str, Any]:
-        """Give it as the contract prints it."""
-        return {_CLASS.get(name, name): value for name, value in asdict(self).items()}
-
-
 MIN_BOTH: Final = 5
 """In how many runs two failures must be seen together to be shown as a pair."""
 STRONG_Q: Final = 0.05
 """Pairs below it go together; of those that do, one in twenty by chance."""
+STRETCHES: Final = 48
+"""In so many stretches of time the trend is told at most."""
+VALUES: Final[Mapping[str, int]] = MappingProxyType({"min_both": MIN_BOTH, "most": STRETCHES})
+"""What queries take, where nobody says otherwise."""
 _CLASS: Final = {"failure_class": "class"}
 """A word that Python keeps to itself."""
-_COLUMNS: Final = {
-    **_CLASS,
-    "runs": "run_count",
-    "decided": "decided_count",
-    "findings": "finding_count",
-    "recovered": "recovered_count",
-    "first_failure": "first_failure_count",
-    "naive": "naive_count",
-    "before": "before_count",
-    "after": "after_count",
-    "ties": "tie_count",
-    "cases": "case_count",
-}
 
 
 @dataclass(frozen=True, slots=True)
-class TaxonomyRow(_ReportRow):
+class TaxonomyRow(ReportRow):
     """How often a class was the first failure.
 
     Args:
@@ -75,7 +53,7 @@ class TaxonomyRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveryRow(_ReportRow):
+class RecoveryRow(ReportRow):
     """How often a way out was taken, and how it ended."""
 
     path: str
@@ -85,7 +63,7 @@ class RecoveryRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairRow(_ReportRow):
+class RepairRow(ReportRow):
     """One place of the repair queue."""
 
     failure_class: str
@@ -94,7 +72,7 @@ class RepairRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
-class CascadeRow(_ReportRow):
+class CascadeRow(ReportRow):
     """Two failures seen together. The names of its sides say which is seen first, not what brings what about.
 
     Args:
@@ -142,7 +120,7 @@ class CascadeRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolFailureRow(_ReportRow):
+class ToolFailureRow(ReportRow):
     """In how many runs a tool or a service failed for good in one way; None where it is not known which."""
 
     dependency: str | None
@@ -151,11 +129,46 @@ class ToolFailureRow(_ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Inflation(_ReportRow):
+class Inflation(ReportRow):
     """First failures against what a naive count would see."""
 
     first_failure: int
     naive: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrendRow(ReportRow):
+    """In how many of the runs that started in a stretch of time a class was the verdict.
+
+    Args:
+        started_at: When the stretch begins, UTC.
+        seconds: How long it lasts.
+    """
+
+    started_at: datetime
+    seconds: int
+    failure_class: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class FlowRow(ReportRow):
+    """What was done about a class of failure, and how it ended."""
+
+    failure_class: str
+    path: str
+    outcome: str
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow(ReportRow):
+    """In how many runs a check fired, was clear, or could not be decided."""
+
+    failure_class: str
+    fired: int
+    clear: int
+    unchecked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +206,7 @@ class RunRow:
         return {_CLASS.get(name, name): value for name, value in asdict(self).items()}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """All that `otel-aml report` shows.
 
@@ -202,14 +215,56 @@ class Report:
         synthetic: How many of the runs were made up.
     """
 
-    taxonomy: tuple[TaxonomyRow, ...]
-    cascades: tuple[CascadeRow, ...]
-    recovery: tuple[RecoveryRow, ...]
-    repair_order: tuple[RepairRow, ...]
-    tool_failures: tuple[ToolFailureRow, ...]
+    taxonomy: Rows[TaxonomyRow] = Rows(TaxonomyRow)  # noqa: RUF009 - it is frozen
+    cascades: Rows[CascadeRow] = Rows(CascadeRow)  # noqa: RUF009
+    recovery: Rows[RecoveryRow] = Rows(RecoveryRow)  # noqa: RUF009
+    repair_order: Rows[RepairRow] = Rows(RepairRow)  # noqa: RUF009
+    tool_failures: Rows[ToolFailureRow] = Rows(ToolFailureRow)  # noqa: RUF009
+    trend: Rows[TrendRow] = Rows(TrendRow)  # noqa: RUF009
+    recovery_flow: Rows[FlowRow] = Rows(FlowRow)  # noqa: RUF009
+    coverage: Rows[CoverageRow] = Rows(CoverageRow)  # noqa: RUF009
     inflation: Inflation
     min_both: int
     synthetic: int
+
+    @property
+    def tables(self) -> dict[str, Rows[Any]]:
+        """The tables by their names in the machine-readable answers."""
+        found = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: rows for name, rows in found if isinstance(rows, Rows)}
+
+    def df(self, table: str = "taxonomy") -> Any:
+        """Give one of the tables as a `pandas.DataFrame`.
+
+        Raises:
+            ConfigurationError: There is no such table, or pandas is not installed.
+        """
+        return self._table(table).df()
+
+    def arrow(self, table: str = "taxonomy") -> Any:
+        """Give one of the tables as a `pyarrow.Table`.
+
+        Raises:
+            ConfigurationError: There is no such table, or pyarrow is not installed.
+        """
+        return self._table(table).arrow()
+
+    def _table(self, name: str) -> Rows[Any]:
+        if name not in self.tables:
+            raise ConfigurationError(f"no table {name!r} in a report; there are {', '.join(self.tables)}")
+        return self.tables[name]
+
+    def _repr_html_(self) -> str:
+        """Show it in a notebook: what to know first, then the tables."""
+        shown = "".join(
+            f"<h4>{name.replace('_', ' ')}</h4>{rows.html()}"
+            for name, rows in self.tables.items()
+            if rows and name != "trend"
+        )
+        return f"<h3>{escape(headline(self).sentence)}</h3>{shown}"
+
+
+Kind = TypeVar("Kind", bound=ReportRow)
 
 
 def report(analysis: Analysis, *, min_both: int = MIN_BOTH) -> Report:
@@ -219,14 +274,21 @@ def report(analysis: Analysis, *, min_both: int = MIN_BOTH) -> Report:
         analysis: What was read.
         min_both: In how many runs a pair of the cascades must be seen together.
     """
+
+    def rows(kind: type[Kind], query: str, **values: Any) -> Rows[Kind]:
+        return Rows(kind, tuple(map(kind.of, analysis.rows(query, **values))))
+
     (inflation,) = map(Inflation.of, analysis.rows("inflation"))
     (synthetic,) = analysis.rows("synthetic")
     return Report(
-        taxonomy=tuple(map(TaxonomyRow.of, analysis.rows("taxonomy_frequency"))),
-        cascades=tuple(map(CascadeRow.of, analysis.rows("cascades", min_both=min_both))),
-        recovery=tuple(map(RecoveryRow.of, analysis.rows("recovery_outcomes"))),
-        repair_order=tuple(map(RepairRow.of, analysis.rows("repair_order"))),
-        tool_failures=tuple(map(ToolFailureRow.of, analysis.rows("tool_failures"))),
+        taxonomy=rows(TaxonomyRow, "taxonomy_frequency"),
+        cascades=rows(CascadeRow, "cascades", min_both=min_both),
+        recovery=rows(RecoveryRow, "recovery_outcomes"),
+        repair_order=rows(RepairRow, "repair_order"),
+        tool_failures=rows(ToolFailureRow, "tool_failures"),
+        trend=rows(TrendRow, "trend", most=STRETCHES),
+        recovery_flow=rows(FlowRow, "recovery_flow"),
+        coverage=rows(CoverageRow, "check_coverage"),
         inflation=inflation,
         min_both=min_both,
         synthetic=synthetic["run_count"],

@@ -52,6 +52,7 @@ class TimelineStep:
     Args:
         at_ms: From the start of the run.
         duration_ms: None if it never ended.
+        subject: What it is a call of, as the vocabulary names it (a tool, say); None where only the span has a name.
         retry: How many steps of the same kind and name under the same parent came before it, if one of them failed.
         detail: For operators: texts of exceptions and of the status, as they were recorded.
     """
@@ -62,6 +63,7 @@ class TimelineStep:
     duration_ms: float | None
     kind: str
     name: str
+    subject: str | None
     symptoms: tuple[Symptom, ...]
     retry: int
     detail: tuple[str, ...]
@@ -101,6 +103,13 @@ def matching(analysis: Analysis, reference: str) -> list[RunRow]:
     return found
 
 
+def worst(analysis: Analysis, *, most: int) -> tuple[Timeline, ...]:
+    """Lay out the failed runs to be looked at first: the worst of each class, then the second worst, and so on."""
+    analysis.store.name_rows("run_rows", "reports/runs")
+    found = [RunRow.of(row) for row in analysis.store.rows("timeline/worst_runs", {"most": most})]
+    return tuple(timeline(analysis, run) for run in found)
+
+
 def timeline(analysis: Analysis, run: RunRow) -> Timeline:
     """Lay out one run."""
     (trace,) = analysis.store.traces(run.trace_id)
@@ -130,7 +139,8 @@ def _steps(run: RunSpans | None, symptoms: Mapping[str, list[Symptom]]) -> Itera
     tried: dict[tuple[str | None, str, str], int] = {}
     failed: set[tuple[str | None, str, str]] = set()
     for span in ordered:
-        step = conventions.read(span).step
+        reading = conventions.read(span)
+        step = reading.step
         same = (span.parent_id, str(step.kind), step.name or span.name)
         retry = tried.get(same, 0) if same in failed else 0
         tried[same] = tried.get(same, 0) + 1
@@ -143,6 +153,7 @@ def _steps(run: RunSpans | None, symptoms: Mapping[str, list[Symptom]]) -> Itera
             duration_ms=None if span.ended_at is None else (span.ended_at - span.started_at) / _MS,
             kind=str(step.kind),
             name=step.name or span.name,
+            subject=reading.agent or conventions.called(span, step.kind),
             symptoms=tuple(symptoms.get(span.span_id, ())),
             retry=retry,
             detail=tuple(_details(span)),

@@ -1,4 +1,6 @@
 from collections import Counter
+from datetime import datetime, timedelta
+from itertools import pairwise
 from statistics import median
 
 import pytest
@@ -9,6 +11,7 @@ from otel_aml.core.taxonomy import FAILURES, TAXONOMY, prioritize
 from otel_aml.offline.store import Store
 
 SIX = list(map(str, FAILURES))
+EPOCH = datetime(2026, 1, 1)  # noqa: DTZ001 - as DuckDB gives a time without a zone
 ANSWERS = ["fired", "clear", "unchecked"]
 
 runs = st.lists(
@@ -28,6 +31,10 @@ runs = st.lists(
 )
 
 
+def nanoseconds(moment):
+    return int((moment - datetime(1970, 1, 1)).total_seconds()) * 1_000_000_000  # noqa: DTZ001 - both without a zone
+
+
 def class_of(run):
     return next((name for name, answer in zip(SIX, run["answers"], strict=True) if answer == "fired"), run["ending"])
 
@@ -37,7 +44,7 @@ def coverage_of(run):
     return "none" if unchecked == 6 else "partial" if unchecked else "full"
 
 
-def asked(found, report):
+def asked(found, report, **values):
     """Fill the tables with these runs and ask a report."""
     ids = [{"trace_id": "t", "span_id": f"{place:016x}"} for place in range(len(found))]
     with Store() as store:
@@ -48,7 +55,13 @@ def asked(found, report):
                 | {"class": class_of(run), "is_failure": class_of(run) in SIX, "findings": [], "unchecked": []}
                 | {"recovered": 0, "paused": run["paused"], "incomplete": False, "coverage": coverage_of(run)}
                 | {"path": run["path"], "outcome": run["outcome"], "attempts": run["attempts"], "service": ""}
-                | {"agent": "", "decided_by": "replay", "synthetic": False, "error_spans": run["error_spans"]}
+                | {
+                    "started_ns": run.get("started_ns"),
+                    "agent": "",
+                    "decided_by": "replay",
+                    "synthetic": False,
+                    "error_spans": run["error_spans"],
+                }
                 for own, run in zip(ids, found, strict=True)
             ],
         )
@@ -76,7 +89,7 @@ def asked(found, report):
                 for name in run["recovered"]
             ],
         )
-        return list(store.rows(f"reports/{report}"))
+        return list(store.rows(f"reports/{report}", values))
 
 
 @settings(max_examples=30)
@@ -186,3 +199,70 @@ def test_tool_failures_are_what_a_plain_count_says(found, failures):
     assert {(row["dependency"], row["error_type"]): row["run_count"] for row in rows} == counted
     ranks = [(-row["run_count"], row["dependency"] or "~", row["error_type"] or "~") for row in rows]
     assert ranks == sorted(ranks)
+
+
+@settings(max_examples=30)
+@given(runs)
+def test_the_flow_of_recoveries_holds_every_run_with_a_path(found):
+    """By what failed first; of a pass, by what was made good."""
+    counted = Counter((class_of(run), run["path"], run["outcome"]) for run in found if run["path"] is not None)
+    rows = asked(found, "recovery_flow")
+    assert {(row["class"], row["path"], row["outcome"]): row["run_count"] for row in rows} == counted
+
+
+@settings(max_examples=30)
+@given(runs)
+def test_every_check_is_fired_clear_or_unchecked(found):
+    """In each run, one of the three."""
+    rows = asked(found, "check_coverage")
+    assert [row["class"] for row in rows] == SIX
+    for place, row in enumerate(rows):
+        counts = Counter(run["answers"][place] for run in found)
+        assert [row[f"{answer}_count"] for answer in ANSWERS] == [counts[answer] for answer in ANSWERS]
+
+
+starts = st.lists(st.integers(0, 400 * 86_400) | st.integers(0, 90), min_size=12, max_size=12)
+
+
+@settings(max_examples=20)
+@given(runs, starts, st.integers(1, 48))
+def test_the_trend_holds_every_run_once(found, seconds, most):
+    """In stretches of one length, without a gap, never more than asked for, and no shorter length would do."""
+    moments = [EPOCH + timedelta(seconds=each) for each in seconds]
+    found = [run | {"started_ns": nanoseconds(moment)} for run, moment in zip(found, moments, strict=False)]
+    rows = asked(found, "trend", most=most)
+    named = Counter("paused" if class_of(run) == "pass" and run["paused"] else class_of(run) for run in found)
+    totals = Counter()
+    for row in rows:
+        totals[row["class"]] += row["run_count"]
+    assert totals == named
+    stretches = sorted({row["started_at"] for row in rows})
+    assert len(stretches) <= most
+    assert len(rows) == len(stretches) * len(named)
+    assert all((other - one).total_seconds() == rows[0]["seconds"] for one, other in pairwise(stretches))
+    for row in rows:
+        inside = [
+            run
+            for run, moment in zip(found, moments, strict=False)
+            if row["started_at"] <= moment < row["started_at"] + timedelta(seconds=row["seconds"])
+        ]
+        named = Counter("paused" if class_of(run) == "pass" and run["paused"] else class_of(run) for run in inside)
+        assert row["run_count"] == named[row["class"]]
+
+
+def test_a_short_time_is_told_in_seconds_and_a_long_one_in_days():
+    """The shortest of a list of lengths that gives few enough stretches."""
+    lengths = {}
+    for span in (10, 3_000, 40 * 86_400, 20 * 31_449_600):
+        moments = (EPOCH, EPOCH + timedelta(seconds=span))
+        plain = {"answers": ("fired",) * 6, "ending": "pass", "paused": False, "path": None, "outcome": "none"}
+        more = {"attempts": 0, "error_spans": 0, "recovered": []}
+        rows = asked([plain | more | {"started_ns": nanoseconds(moment)} for moment in moments], "trend", most=48)
+        lengths[span] = rows[0]["seconds"]
+    assert lengths == {10: 1, 3_000: 300, 40 * 86_400: 86_400, 20 * 31_449_600: 31_449_600}
+
+
+def test_a_run_without_a_start_is_in_no_stretch():
+    """Nothing is guessed."""
+    plain = {"answers": ("clear",) * 6, "ending": "pass", "paused": False, "path": None, "outcome": "none"}
+    assert asked([plain | {"attempts": 0, "error_spans": 0, "recovered": []}], "trend", most=48) == []
