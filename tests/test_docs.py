@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -329,6 +330,18 @@ class TestOffline:
             "classify", str(ROOT / ".ci" / "one-run.jsonl"), "--json", *(word for pair in options for word in pair)
         )
         assert done.returncode == 0, done.stderr
+
+    def test_the_example_of_a_notebook_runs(self, tmp_path):
+        """As it stands, on the spans of a file."""
+        pytest.importorskip("pandas")
+        pytest.importorskip("pyarrow")
+        (example,) = blocks(self.PAGE, "python")
+        shutil.copy(ROOT / ".ci" / "one-run.jsonl", tmp_path / "traces.jsonl")
+        code = f"{example}\nprint(report.taxonomy.df().columns.tolist() == list(report.taxonomy.kind.names()))"
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, env=_OURS, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
     def test_what_is_not_understood_is_no_pass(self, tmp_path):
         """The example of the junk file: 2, and why."""

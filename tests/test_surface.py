@@ -106,7 +106,7 @@ READ_OF_OURS = {
 COMMANDS = {
     "demo": "--cases --out --port --seed --serve",
     "ingest": "--append --contract --gold --into --judge --keep-text --replace --strict",
-    "report": "--contract --csv --gold --json --judge --min-both --strict",
+    "report": "--contract --csv --gold --html --internal --json --judge --min-both --strict",
     "classify": "--contract --gold --json --judge --strict",
     "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github --strict "
     "--summary",

@@ -20,9 +20,11 @@ from otel_aml.cli.common import (
     check_strictly,
     console,
     reading,
+    say,
     say_what_was_read,
 )
-from otel_aml.offline import cells, render, reports
+from otel_aml.errors import ConfigurationError
+from otel_aml.offline import cells, onepage, render, reports
 from otel_aml.offline.analysis import Given, analysed, spare_inputs
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ Examples:
     otel-aml report traces/*.jsonl.gz --gold gold.jsonl --json
 
     otel-aml report store.duckdb --min-both 20 --csv tables/
+
+    otel-aml report store.duckdb --html report.html
 """
 
 
@@ -56,18 +60,33 @@ def report(  # noqa: PLR0913 - the options of the command
         Path | None,
         typer.Option("--csv", metavar="PATH", help="Also write CSV: one .csv file, or a file a table into a folder."),
     ] = None,
+    html: Annotated[
+        Path | None,
+        typer.Option("--html", metavar="PATH", help="Also write a page: one file to look at, to mail, to print."),
+    ] = None,
+    internal: Annotated[
+        bool,
+        typer.Option(
+            "--internal", help="The page also says what exceptions say: for operators, it may hold personal data."
+        ),
+    ] = False,
     json: AsJson = False,
     strict: Strict = False,
 ) -> None:
     """Count first failures, what goes together, recoveries, and what to repair first."""
     given = Given(files=files, contract=contract, gold=gold, judged=judge)
-    if csv is not None:
-        spare_inputs(csv, given)
+    if internal and html is None:
+        raise ConfigurationError("--internal is about the page; give --html PATH as well")
+    for written in filter(None, (csv, html)):
+        spare_inputs(written, given)
     with reading() as on_bytes, analysed(given, on_bytes=on_bytes) as analysis:
         found = reports.report(analysis, min_both=min_both)
         if csv is not None and analysis.read.runs:
             cells.write(found, csv)
+        size = onepage.write(analysis, found, html, internal=internal) if html and analysis.read.runs else 0
         show(analysis, found, json=json)
+    if size:
+        say(f"wrote {str(html)!r}, {size / 1_024:.0f} KiB: open it in a browser")
     check_runs(analysis)
     check_strictly(analysis, strict=strict)
 

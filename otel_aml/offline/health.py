@@ -20,7 +20,7 @@ ENABLED: Final = "OTEL_AML_ENABLED"
 _SWITCHED_ON: Final = frozenset({"true", "1", "yes", "on"})
 _ENTRY_POINTS: Final = "opentelemetry_instrumentor"
 _PACKAGES: Final = ("otel-aml", "opentelemetry-sdk", "opentelemetry-distro", "duckdb", "jsonschema")
-_NEEDS: Final = {
+NEEDS: Final = {
     "tool_failure": "spans of tools and models with their status",
     "format_violation": "a declared schema of the answer, and content capture or run.answer()",
     "hallucination": "the ids of the case (aml.case.evidence_ids), and the answer or its cited ids",
@@ -28,6 +28,7 @@ _NEEDS: Final = {
     "context_pollution": "a judge's word (--judge), where the needed note was retrieved",
     "typology_misjudge": "a gold typology (--gold), and the answer",
 }
+"""What a check needs to be decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def _limits(found: Mapping[str, int | None]) -> Iterator[Sign]:
 
 def _checks(analysis: Analysis, *, has_content: bool) -> Iterator[Sign]:
     rows = {row.failure_class: row for row in map(TaxonomyRow.of, analysis.rows("taxonomy_frequency"))}
-    for failure_class, needs in _NEEDS.items():
+    for failure_class, needs in NEEDS.items():
         row = rows[failure_class]
         can_run = bool(row.decided)
         hint = "" if has_content else "; with content capture off tell the handle of otel_aml.case()"

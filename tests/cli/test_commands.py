@@ -3,6 +3,7 @@ import gzip
 import io
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -150,8 +151,21 @@ class TestReport:
             "recovery",
             "repair_order",
             "tool_failures",
+            "trend",
+            "recovery_flow",
+            "coverage",
             "inflation",
         ]
+        assert answer["trend"][0] == {
+            "started_at": "2026-09-21T14:13:20",
+            "seconds": 1,
+            "class": "tool_failure",
+            "runs": 1,
+        }
+        assert answer["recovery_flow"] == [
+            {"class": "tool_failure", "path": "auto_retry", "outcome": "none", "runs": 1}
+        ]
+        assert answer["coverage"][0] == {"class": "tool_failure", "fired": 1, "clear": 1, "unchecked": 0}
         assert answer["tool_failures"] == [{"dependency": "get_transactions", "error_type": "timeout", "runs": 1}]
         assert answer["inflation"] == {"first_failure": 1, "naive": 1}
         assert answer["repair_order"] == [{"class": "tool_failure", "severity": "high", "runs": 1}]
@@ -190,7 +204,7 @@ class TestReport:
         assert strict(run("report", "--json", "a.jsonl").out)["cascades"] == []
         assert "No two failures go together" in run("report", "a.jsonl").out
 
-    @pytest.mark.parametrize(("path", "files"), [("tables", 6), ("tables.csv", 1)])
+    @pytest.mark.parametrize(("path", "files"), [("tables", 9), ("tables.csv", 1)])
     def test_writes_csv_beside_its_answer(self, run, tmp_path, path, files):
         """One file a table, or one for all."""
         invented = [failed(trace, **case(trace, cited=("TX-9",))) for trace in range(1, 7)]
@@ -202,6 +216,29 @@ class TestReport:
         assert len(texts) == files
         assert [row["effect"] for row in rows if row.get("grain") == "symptom"] == ["unresolved_citation"]
         assert [row["first_failure"] for row in rows if row.get("first_failure")] == ["6"]
+
+    def test_writes_a_page_beside_its_answer(self, run, traces, tmp_path):
+        """And says how large it is; technical details only when asked for."""
+        done = run("report", "traces.jsonl", "--html", "pages/out.html")
+        assert "tool_failure" in done.out
+        assert re.search(r"otel-aml: wrote 'pages/out.html', \d\d KiB: open it in a browser\n", done.err)
+        page = (tmp_path / "pages" / "out.html").read_text(encoding="utf-8")
+        assert page.startswith("<!DOCTYPE html>")
+        run("report", "traces.jsonl", "--html", "pages/out.html", "--internal")
+        assert "<strong>Internal.</strong>" in (tmp_path / "pages" / "out.html").read_text(encoding="utf-8")
+
+    def test_writes_the_same_page_from_a_store(self, run, traces, tmp_path):
+        """Of a file as of what was made of it."""
+        run("ingest", "traces.jsonl", "--into", "store.duckdb")
+        run("report", "traces.jsonl", "--html", "a.html")
+        run("report", "store.duckdb", "--html", "b.html")
+        assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
+
+    def test_details_are_for_the_page(self, run, traces):
+        """On a terminal they are not shown, and nobody should think that they are."""
+        done = run("report", "traces.jsonl", "--internal")
+        assert (done.code, done.out) == (2, "")
+        assert "give --html PATH" in done.err
 
     def test_says_when_runs_were_made_up(self, run, tmp_path):
         """A demo's numbers must not end in a slide."""
@@ -299,11 +336,12 @@ NO_RUNS = "an agent, a tool, a retriever or a model call; spans say so with gen_
 def test_spans_without_a_run_are_not_called_good(run, tmp_path, command, count, said):
     """Zeros would read as if nothing had failed."""
     write(tmp_path / "a.jsonl", line(*(span(1, number, name="GET /") for number in range(1, count + 1))))
-    done = run(command, "a.jsonl", *(["--csv", "tables"] if command == "report" else []))
+    done = run(command, "a.jsonl", *(["--csv", "tables", "--html", "a.html"] if command == "report" else []))
     assert (done.code, done.out) == (2, "")
     assert f"otel-aml: {said} {NO_RUNS} (docs/attributes.md)\n" in done.err
     assert "skipped 1 trace without a run\n" in done.err
     assert not (tmp_path / "tables").exists()
+    assert not (tmp_path / "a.html").exists()
     done = run(command, "a.jsonl", "--json")
     assert (done.code, strict(done.out)["read"]["runs"]) == (2, 0)
     assert said in done.err
@@ -344,6 +382,7 @@ def test_a_report_is_not_written_over_its_input(run, traces, tmp_path):
     """Not even where its name ends in .csv."""
     (tmp_path / "traces.jsonl").rename(tmp_path / "a.csv")
     assert run("report", "a.csv", "--csv", "a.csv").code == 2
+    assert run("report", "a.csv", "--html", "a.csv").code == 2
     assert run("report", "a.csv").code == 0
 
 
