@@ -102,6 +102,7 @@ def answered(traced, cited, typology="structuring"):
 
 
 class TestWhatIsCounted:
+    @pytest.mark.usefixtures("sources")  # circuits of other tests are known to the process too
     def test_all_that_can_occur_is_there_before_the_first_run(self, both):
         """A series that is born at one is invisible to `increase()`, and the page would not come."""
         _, metered = both
