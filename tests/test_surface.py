@@ -110,6 +110,10 @@ COMMANDS = {
     "classify": "--contract --gold --json --judge --strict",
     "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github --strict "
     "--summary",
+    "judge calibrate": "--json --judged --out",
+    "closure": "--json",
+    "leakage": "--json --k --retriever",
+    "crosswalk": "--json",
     "show": "--contract --gold --internal --json --judge",
     "explain": "--json",
     "inspect": "--json",

@@ -14,7 +14,24 @@ from typing import Annotated
 import typer
 
 from otel_aml import __version__
-from otel_aml.cli import classify, demo, doctor, explain, gate, ingest, inspect, query, queue, redact, report, show
+from otel_aml.cli import (
+    classify,
+    closure,
+    crosswalk,
+    demo,
+    doctor,
+    explain,
+    gate,
+    ingest,
+    inspect,
+    judge,
+    leakage,
+    query,
+    queue,
+    redact,
+    report,
+    show,
+)
 from otel_aml.cli.common import FAULT, say
 from otel_aml.errors import OtelAmlError
 
@@ -33,6 +50,10 @@ app.command(name="ingest", epilog=ingest.EXAMPLES)(ingest.ingest)
 app.command(name="report", epilog=report.EXAMPLES)(report.report)
 app.command(name="classify", epilog=classify.EXAMPLES)(classify.classify)
 app.command(name="gate", epilog=gate.EXAMPLES)(gate.gate)
+app.add_typer(judge.app, name="judge")
+app.command(name="closure", epilog=closure.EXAMPLES)(closure.closure)
+app.command(name="leakage", epilog=leakage.EXAMPLES)(leakage.leakage)
+app.command(name="crosswalk", epilog=crosswalk.EXAMPLES)(crosswalk.crosswalk)
 app.command(name="show", epilog=show.EXAMPLES)(show.show)
 app.command(name="explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command(name="inspect", epilog=inspect.EXAMPLES)(inspect.inspect)

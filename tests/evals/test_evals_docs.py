@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from otel_aml.evals.calibration import CalibrationLine
+from otel_aml.evals.closure import read_closure
+from otel_aml.evals.leakage import GoldenLine
 from otel_aml.evals.limits import GateConfig, Metric, read_config
 
 ROOT = Path(__file__).parent.parent.parent
@@ -105,3 +108,13 @@ def test_the_workflow_is_well_formed(tmp_path):
     path.write_text(blocks("yaml")[0], encoding="utf-8")
     done = subprocess.run([actionlint, str(path)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_lines_of_the_files_are_read(tmp_path):
+    """A label, a golden query, a list of metrics, each as it stands on the page."""
+
+    label, query = blocks("json")[:2]
+    assert CalibrationLine.model_validate_json(label).split == "test"
+    assert GoldenLine.model_validate_json(query).retrieved == ["typ-cycle", "typ-fan-in"]
+    (tmp_path / "metrics.toml").write_text(blocks("toml")[1], encoding="utf-8")
+    assert len(read_closure(tmp_path / "metrics.toml").by_metric) == 2
