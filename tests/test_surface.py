@@ -114,6 +114,7 @@ COMMANDS = {
     "closure": "--json",
     "leakage": "--json --k --retriever",
     "crosswalk": "--json",
+    "export-cases": "--class --contract --gold --judge --out",
     "show": "--contract --gold --internal --json --judge",
     "explain": "--json",
     "inspect": "--json",

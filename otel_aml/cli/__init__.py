@@ -21,6 +21,7 @@ from otel_aml.cli import (
     demo,
     doctor,
     explain,
+    export_cases,
     gate,
     ingest,
     inspect,
@@ -54,6 +55,7 @@ app.add_typer(judge.app, name="judge")
 app.command(name="closure", epilog=closure.EXAMPLES)(closure.closure)
 app.command(name="leakage", epilog=leakage.EXAMPLES)(leakage.leakage)
 app.command(name="crosswalk", epilog=crosswalk.EXAMPLES)(crosswalk.crosswalk)
+app.command(name="export-cases", epilog=export_cases.EXAMPLES)(export_cases.export_cases)
 app.command(name="show", epilog=show.EXAMPLES)(show.show)
 app.command(name="explain", epilog=explain.EXAMPLES)(explain.explain)
 app.command(name="inspect", epilog=inspect.EXAMPLES)(inspect.inspect)
