@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from otel_aml.core.messages import code as code_of
 from otel_aml.core.messages import user_message
-from otel_aml.core.taxonomy import RecoveryPath
+from otel_aml.core.taxonomy import FAILURES, TAXONOMY, RecoveryPath, Severity
 from otel_aml.demo.cases import Typology
 from otel_aml.demo.page.doors import Doors
 from otel_aml.demo.page.investigation import STEPS, Step
@@ -162,8 +162,9 @@ class _Desk:
         task = self._task(request)
         work: Mapping[str, Any] = task.state
         known = frozenset(self._office.cases[str(task.case_id)].case.file.tx_ids)
-        happened = code = ""
+        happened, code, is_critical = "", "", False
         if task.failure_class is not None:
+            is_critical = task.failure_class in FAILURES and TAXONOMY[task.failure_class].severity is Severity.CRITICAL
             code = code_of(task.failure_class, RecoveryPath.HUMAN_TAKEOVER)
             happened = user_message(task.failure_class, RecoveryPath.HUMAN_TAKEOVER, _locale(request))
         return self._drawn(
@@ -171,6 +172,7 @@ class _Desk:
             "task.html",
             task=task,
             happened=happened,
+            is_critical=is_critical,
             code=code,
             reference=(task.trace_id or "")[:8],
             work=work,

@@ -127,6 +127,8 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "All of this is saved as it stood. Nothing has been sent or filed.",
             "以下内容均已原样保存，尚未提交任何内容。",
         ),
+        "code": ("Code", "代码"),
+        "reference": ("Reference", "编号"),
         "goes_on": ("Where it goes on", "从哪里继续"),
         "plan_done": ("Done, will not run again", "已完成，不会重新运行"),
         "plan_enter": ("Goes on here", "从这里继续"),
