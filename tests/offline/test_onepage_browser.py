@@ -143,4 +143,6 @@ def test_it_prints_on_white_with_all_that_is_in_it(pages, open_page):
     page.emulate_media(media="print", color_scheme="dark")
     assert misplaced(page) == []
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(29, 28, 26)"
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= innerWidth)")
     assert page.locator("article").count() == page.locator("article:visible").count() > 0
