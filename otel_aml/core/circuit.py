@@ -25,6 +25,7 @@ from typing import Final, TypeAlias, overload
 
 _INF: Final = float("inf")
 _GROWTH: Final = 2.0
+_LONGEST_SECONDS: Final = 366 * 24 * 3_600.0
 LOST_KEPT: Final = 16
 """Probes whose lease is over that are still known by their id: a slow answer counts, however late."""
 
@@ -72,8 +73,8 @@ class CircuitPolicy:
             if not (isinstance(getattr(self, name), int) and getattr(self, name) >= 1):
                 raise ValueError(f"{name}={getattr(self, name)} must be a whole number, at least 1")
         for name in ("open_seconds", "open_seconds_max", "probe_lease_seconds"):
-            if not 0 < getattr(self, name) < _INF:
-                raise ValueError(f"{name}={getattr(self, name)} must be above 0 and finite")
+            if not 0 < getattr(self, name) <= _LONGEST_SECONDS:
+                raise ValueError(f"{name}={getattr(self, name)} must be above 0 and at most a year")
         if not 0 < self.failure_ratio <= 1:
             raise ValueError(f"failure_ratio={self.failure_ratio} must lie in (0, 1]")
         if self.minimum_calls > self.window:

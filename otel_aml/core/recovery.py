@@ -27,6 +27,8 @@ RETRIES: Final = 3
 """How often a transient failure is retried by default (four calls in all)."""
 FIXES: Final = 2
 """How often an output is repaired by default."""
+LONGEST_MS: Final = 366 * 24 * 3_600 * 1_000
+"""A year: no wait is longer. No clock and no timer of the system has to bear more."""
 _SECOND_MS: Final = 1_000
 
 
@@ -47,8 +49,8 @@ class StepError:
         hint: What the model may be told to do better: places and rules of a schema, never a value.
 
     Raises:
-        ValueError: The class is none of the six, a number is negative, or an error is called retriable that is not a
-            tool failure.
+        ValueError: The class is none of the six, a number is no whole one from 0 up, `retriable` is neither yes nor
+            no, or an error is called retriable that is not a tool failure.
     """
 
     step_id: str
@@ -62,12 +64,14 @@ class StepError:
     hint: str = ""
 
     def __post_init__(self) -> None:
-        if self.failure_class not in TAXONOMY:
+        if self.failure_class not in tuple(TAXONOMY):
             raise ValueError(f"a step cannot fail as {self.failure_class!r}; give one of {', '.join(TAXONOMY)}")
-        if self.attempt < 0:
-            raise ValueError(f"attempt={self.attempt} is negative; count the retries already made, from 0")
-        if self.retry_after_ms is not None and self.retry_after_ms < 0:
-            raise ValueError(f"retry_after_ms={self.retry_after_ms} is negative; give milliseconds from now, or None")
+        # A NaN is less than no limit: it would be retried for ever.
+        _whole("attempt", self.attempt)
+        if self.retry_after_ms is not None:
+            _whole("retry_after_ms", self.retry_after_ms)
+        if not isinstance(self.retriable, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - the app's value
+            raise ValueError(f"retriable={self.retriable!r} is neither True nor False")  # noqa: TRY004 - as the others
         if self.retriable and self.failure_class != FailureClass.TOOL_FAILURE:
             raise ValueError(
                 f"a {self.failure_class} is not retriable: the same input fails the same way; "
@@ -148,7 +152,7 @@ class RetryPolicy:
         retry_after_cap_ms: A dependency that asks for a longer wait than this gets no automatic retry.
 
     Raises:
-        ValueError: One of them is no whole number, or negative.
+        ValueError: One of them is no whole number, negative, or a wait longer than a year.
     """
 
     retries: int = RETRIES
@@ -158,8 +162,12 @@ class RetryPolicy:
     retry_after_cap_ms: int = 300_000
 
     def __post_init__(self) -> None:
-        for name in ("retries", "fixes", "base_ms", "cap_ms", "retry_after_cap_ms"):
+        for name in ("retries", "fixes"):
             _whole(name, getattr(self, name))
+        for name in ("base_ms", "cap_ms", "retry_after_cap_ms"):
+            _whole(name, getattr(self, name))
+            if getattr(self, name) > LONGEST_MS:
+                raise ValueError(f"{name} is longer than a year; give at most {LONGEST_MS}")
 
 
 DEFAULT_POLICY: Final = RetryPolicy()

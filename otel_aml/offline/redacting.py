@@ -101,7 +101,7 @@ class LineRedaction:
 
     def _value(self, raw: str, name: str, *, is_secret: bool) -> str | None:
         """Give a string as it is written in JSON, redacted; None if it stays."""
-        if raw in self._clean and not is_secret:
+        if raw in self._clean and not is_secret and name not in _BYTES:
             return None
         if name in _KEPT and _NUMBER_OR_ID.fullmatch(raw):
             return None

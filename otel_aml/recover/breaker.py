@@ -32,7 +32,7 @@ from otel_aml.core.circuit import (
 )
 from otel_aml.errors import ConfigurationError, OtelAmlError
 from otel_aml.recover.classifying import PROGRAM_FAULTS, is_passed_on, read
-from otel_aml.recover.stores import ProcessCircuitStore
+from otel_aml.recover.stores import ProcessCircuitStore, steady
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,7 +195,7 @@ class CircuitBreaker:
         self.name = name
         self.policy = CircuitPolicy() if policy is None else policy
         self._store: CircuitStore = ProcessCircuitStore() if store is None else store
-        self._clock = clock
+        self._clock = steady(clock)
         self._judge = judge
         self._said = CircuitState.CLOSED
         _BREAKERS[id(self)] = self
@@ -231,12 +231,7 @@ class CircuitBreaker:
         Raises:
             ConfigurationError: It is a generator: its call ends before its work begins.
         """
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise ConfigurationError(
-                f"{function.__qualname__} is a generator, whose call ends before its work begins; "
-                f"guard the loop that reads it: `with breaker.call(): ...`"
-            )
-        if inspect.iscoroutinefunction(function):
+        if is_async(function, "with breaker.call(): ..."):
 
             @functools.wraps(function)
             async def wrapped_async(*args: Any, **kwargs: Any) -> Any:
@@ -253,11 +248,12 @@ class CircuitBreaker:
         return cast("F", wrapped)
 
     def judge(self, error: BaseException) -> type[Report]:
-        """Say what an exception means for the circuit. A judge that raises itself has not cleared the dependency."""
+        """Say what an exception means for the circuit. A judge that says nothing of use has cleared no dependency."""
         try:
-            return self._judge(error)
+            found = self._judge(error)
         except Exception:  # noqa: BLE001 - the app's judge must not replace the app's error
             return Failure
+        return found if found in _REPORTS else Failure
 
     @overload
     def step(self, event: Acquire) -> Decision: ...
@@ -284,6 +280,7 @@ class CircuitBreaker:
         return kept.decision
 
 
+_REPORTS: Final = (Success, Failure, Rejected, Cancel)
 _BREAKERS: Final[WeakValueDictionary[int, CircuitBreaker]] = WeakValueDictionary()
 _GRAVER: Final = (CircuitState.CLOSED, CircuitState.HALF_OPEN, CircuitState.OPEN)
 
@@ -296,6 +293,27 @@ def states() -> dict[str, CircuitState]:
         if breaker is not None:
             found[breaker.name] = max(breaker.circuit.state, found.get(breaker.name, _GRAVER[0]), key=_GRAVER.index)
     return found
+
+
+def is_async(function: Callable[..., Any], instead: str) -> bool:
+    """Whether the call of a function, or of an object that can be called, has to be awaited.
+
+    Args:
+        function: What is to be guarded.
+        instead: How to guard a generator.
+
+    Raises:
+        ConfigurationError: It is a generator: its call ends before its work begins.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    forms = (function, getattr(type(function), "__call__", None))  # noqa: B004 - what it is, not whether it is
+    if any(map(inspect.isgeneratorfunction, forms)) or any(map(inspect.isasyncgenfunction, forms)):
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        raise ConfigurationError(
+            f"{name} is a generator, whose call ends before its work begins; guard the loop that reads it: {instead}"
+        )
+    return any(map(inspect.iscoroutinefunction, forms))
 
 
 def _new_id() -> str:

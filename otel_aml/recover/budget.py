@@ -25,7 +25,8 @@ class RetryBudget:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # The garbage collector or a signal may make a guarded call in the middle of our own work, on the same thread.
+        self._lock = threading.RLock()
         self._paid = 0
         self._lent = AT_LEAST * SHARE
         self._saved = AT_LEAST * SHARE
@@ -48,25 +49,26 @@ class RetryBudget:
 
 
 _KEPT: Final = 1_000
+"""So many budgets there are. One that is thrown away and made anew would lend its tokens again."""
+_OTHERS: Final = ""
 _budgets: Final[dict[str, RetryBudget]] = {}
-_lock = threading.Lock()
+_lock = threading.RLock()
 
 
 def budget_of(dependency: str) -> RetryBudget:
-    """Find the budget of a dependency in this process; all guards of one dependency share it."""
+    """Find the budget of a dependency in this process; all guards of one dependency share it.
+
+    First come, first served: once they are many, those that come after share one budget between them.
+    """
     with _lock:
-        found = _budgets.get(dependency)
-        if found is None:
-            if len(_budgets) >= _KEPT:
-                _budgets.pop(next(iter(_budgets)))
-            found = _budgets[dependency] = RetryBudget()
-        return found
+        known = dependency if dependency in _budgets or len(_budgets) < _KEPT - 1 else _OTHERS
+        return _budgets.setdefault(known, RetryBudget())
 
 
 def _after_fork() -> None:
     """In a forked child a lock may be held by a thread that is not there."""
     global _lock  # noqa: PLW0603 - made anew
-    _lock = threading.Lock()
+    _lock = threading.RLock()
     _budgets.clear()
 
 

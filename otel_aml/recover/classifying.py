@@ -26,8 +26,12 @@ if TYPE_CHECKING:
 
 _DEPTH: Final = 8
 """So far a chain of causes, or groups within groups, are followed."""
-_MEMBERS: Final = 64
-"""So many members of a group are looked at."""
+_MEMBERS: Final = 256
+"""So many members of a group are looked at. Of a larger one nobody knows whether all of it may pass."""
+_CUTS: Final = 10_000
+"""So many members of a group are asked whether they are mere control flow."""
+_SAID: Final = 65_536
+"""So much of an exception's text is read."""
 _FRAMES: Final = 8
 """The innermost frames of a traceback, which are all that is told."""
 _LONGEST_MS: Final = 366 * 24 * 3_600 * 1_000
@@ -133,10 +137,19 @@ def error_of(
 
 
 def read(raw: object) -> Raised:
-    """Say what an exception, a status or a response means."""
-    leaves = list(itertools.islice(_leaves(raw, _DEPTH), _MEMBERS))
-    found = [_read_one(leaf) for leaf in leaves]
+    """Say what an exception, a status or a response means. An object that cannot be looked at is an unknown error."""
+    try:
+        return _read(raw)
+    except Exception:  # noqa: BLE001 - objects of the app: their properties, their classes' own
+        return Raised(failure_class=FailureClass.TOOL_FAILURE, error_type="error", of_dependency=True)
+
+
+def _read(raw: object) -> Raised:
+    leaves = list(itertools.islice(_leaves(raw, _DEPTH), _MEMBERS + 1))
+    found = [_read_one(leaf) for leaf in leaves[:_MEMBERS]]
     worst = max(found, key=_gravity)
+    if worst.retriable and len(leaves) > _MEMBERS:
+        return replace(worst, retriable=False, retry_after_ms=None)
     waits = [each.retry_after_ms for each in found if each.retry_after_ms is not None]
     return replace(worst, retry_after_ms=max(waits)) if waits and worst.retriable else worst
 
@@ -146,10 +159,13 @@ def is_passed_on(error: BaseException) -> bool:
 
     A group is one if all its members are.
     """
-    return all(
-        not isinstance(leaf, Exception) or any(name in _NO_FAILURES for name in _names(leaf))
-        for leaf in _leaves(error, _DEPTH)
-    )
+    try:
+        return all(
+            not isinstance(leaf, Exception) or any(name in _NO_FAILURES for name in _names(leaf))
+            for leaf in itertools.islice(_leaves(error, _DEPTH), _CUTS)
+        )
+    except Exception:  # noqa: BLE001 - an object of the app's that cannot be looked at
+        return not isinstance(error, Exception)
 
 
 _NO_FAILURES: Final = marks.CONTROL_FLOW.keys() | marks.CANCELLATIONS.keys()
@@ -189,7 +205,7 @@ def _read_one(raw: object) -> Raised:
         of_dependency=retriable or _is_of_dependency(teller, how),
         retry_after_ms=after,
         detail=detail,
-        told=_detail(raw, incidents.message_of(raw)),
+        told=_detail(raw, incidents.message_of(raw)[:_SAID]),
     )
 
 
@@ -256,7 +272,8 @@ def _by_name(raw: object) -> str:
 
 def _by_words(raw: object) -> str:
     """Read a status out of the words of an exception, where they say that it is one."""
-    how, _ = incidents.how_it_failed("", incidents.message_of(raw) if isinstance(raw, BaseException | str) else "")
+    said = incidents.message_of(raw)[:_SAID] if isinstance(raw, BaseException | str) else ""
+    how, _ = incidents.how_it_failed("", said)
     return "" if how == "error" else how
 
 

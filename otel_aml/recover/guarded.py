@@ -16,6 +16,7 @@ By default it runs nothing by itself: it recommends. What is raised goes on as i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 import time
@@ -26,7 +27,7 @@ from opentelemetry import trace
 
 from otel_aml.core.recovery import DEFAULT_POLICY
 from otel_aml.errors import ConfigurationError
-from otel_aml.recover.breaker import CircuitOpen
+from otel_aml.recover.breaker import CircuitOpen, is_async
 from otel_aml.recover.keys import key_of
 from otel_aml.recover.running import RunningStep, Settings
 
@@ -98,6 +99,9 @@ def guarded(  # noqa: PLR0913 - all but the step go by keyword, and have a defau
             f"guarded({step_id!r}, execute='transient') would do the step again by itself; say idempotent=True if that "
             "does no harm, or idempotent=False"
         )
+    passes_on = passes_on if isinstance(passes_on, tuple) else (passes_on,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in passes_on):
+        raise ConfigurationError(f"passes_on={passes_on!r} holds something else than exceptions; give their classes")
     named = dependency or (step_id if breaker is None else breaker.name)
     return Guard(
         Settings(
@@ -124,6 +128,7 @@ class Guard:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._blocks: list[Attempt] = []
 
     def __call__(self, function: F) -> F:
         """Guard every call of a function, or of a coroutine function.
@@ -131,12 +136,7 @@ class Guard:
         Raises:
             ConfigurationError: It is a generator: its call ends before its work begins.
         """
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise ConfigurationError(
-                f"{function.__qualname__} is a generator, whose call ends before its work begins; "
-                f"guard the loop that reads it: with guarded(...): ..."
-            )
-        wrap = _wrapped_async if inspect.iscoroutinefunction(function) else _wrapped
+        wrap = _wrapped_async if is_async(function, "with guarded(...): ...") else _wrapped
         return cast("F", functools.wraps(function)(wrap(function, self._settings)))
 
     def __iter__(self) -> Iterator[Attempt]:
@@ -149,38 +149,49 @@ class Guard:
 
     def __enter__(self) -> Attempt:
         """Guard one block, which cannot be run again."""
-        return _push(Attempt(RunningStep(self._settings, can_repeat=False))).__enter__()
+        return self._begin().__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
     ) -> bool:
         """Note how it ended; what was raised goes on."""
-        return _pop().__exit__(kind, error, frames)
+        attempt = self._end()
+        return attempt is not None and attempt.__exit__(kind, error, frames)
 
     async def __aenter__(self) -> Attempt:
         """Guard one block, which cannot be run again."""
-        return await _push(Attempt(RunningStep(self._settings, can_repeat=False))).__aenter__()
+        return await self._begin().__aenter__()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, frames: TracebackType | None
     ) -> bool:
         """Note how it ended; what was raised goes on."""
-        return await _pop().__aexit__(kind, error, frames)
+        attempt = self._end()
+        return attempt is not None and await attempt.__aexit__(kind, error, frames)
+
+    def _begin(self) -> Attempt:
+        attempt = Attempt(RunningStep(self._settings, can_repeat=False))
+        self._blocks.append(attempt)
+        _OPEN.set((*_OPEN.get(), attempt))
+        return attempt
+
+    def _end(self) -> Attempt | None:
+        """Find the block that ends: the innermost of this guard in this context, else the last that it began at all.
+
+        Blocks of generators end in any order, and what enters a block for an app (a framework's thread pool, a fixture)
+        may leave it in another context than it entered it in.
+        """
+        mine = self._blocks
+        for attempt in (*reversed(_OPEN.get()), *reversed(mine)):
+            with contextlib.suppress(ValueError):  # it is another guard's, or was left already
+                mine.remove(attempt)
+                _OPEN.set(tuple(each for each in _OPEN.get() if each is not attempt))
+                return attempt
+        return None
 
 
 _OPEN: Final[ContextVar[tuple[Attempt, ...]]] = ContextVar("otel_aml_guarded", default=())
 """The blocks that this thread or task is in, the innermost last."""
-
-
-def _push(attempt: Attempt) -> Attempt:
-    _OPEN.set((*_OPEN.get(), attempt))
-    return attempt
-
-
-def _pop() -> Attempt:
-    *outer, attempt = _OPEN.get()
-    _OPEN.set(tuple(outer))
-    return attempt
 
 
 class Attempt:

@@ -21,7 +21,7 @@ from otel_aml.recover.steps import note
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from opentelemetry.trace import Span, TracerProvider
 
@@ -134,7 +134,8 @@ class RunningStep:
             except Exception as fault:  # noqa: BLE001 - the app's own error goes on
                 _say("the failure of a step could not be noted", fault)
         elif error is None and self._has_failed:
-            self._note_end(Outcome.RECOVERED)
+            with _quietly("the end of a step could not be noted"):
+                self._note_end(Outcome.RECOVERED)
         self.is_over = True
         self.end()
         return False
@@ -144,7 +145,8 @@ class RunningStep:
         self.is_over = True
         span, self.span = self.span, trace.INVALID_SPAN
         if self.is_span_ours:
-            span.end()
+            with _quietly("the span of a step could not be ended"):
+                span.end()
 
     def _open_span(self) -> None:
         settings = self.settings
@@ -228,6 +230,15 @@ class RunningStep:
                 **({} if circuit is None else {names.CIRCUIT_STATE: str(circuit.state)}),
             }
         )
+
+
+@contextlib.contextmanager
+def _quietly(what: str) -> Iterator[None]:
+    """Log a fault of ours: what the app returns or raises goes on."""
+    try:
+        yield
+    except Exception as fault:  # noqa: BLE001 - nothing of ours raises into the app
+        _say(what, fault)
 
 
 def _say(what: str, fault: Exception) -> None:

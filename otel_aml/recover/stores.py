@@ -6,6 +6,7 @@ import contextlib
 import logging
 import os
 import threading
+from math import isfinite
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, cast
 from urllib.parse import quote, unquote
@@ -40,6 +41,21 @@ _MS: Final = 1000.0
 _DAY_MS: Final = 86_400_000
 _LINE: Final = "redis"
 _SILENCE_SECONDS: Final = 60.0
+
+
+def steady(clock: Callable[[], float]) -> Callable[[], float]:
+    """Make a clock that never raises of the app's: where that is broken, or tells no finite number, it stands still."""
+    last = 0.0
+
+    def now() -> float:
+        nonlocal last
+        with contextlib.suppress(Exception):
+            told = float(clock())
+            if isfinite(told):
+                last = told
+        return last
+
+    return now
 
 
 class Kept(NamedTuple):
@@ -151,7 +167,7 @@ class RedisCircuitStore:
     ) -> None:
         self._client = _client(url, timeout_seconds) if client is None else client
         self._prefix = prefix
-        self._clock = clock
+        self._clock = steady(clock)
         self._script = self._client.register_script(_script())
         self._here = ProcessCircuitStore()
         self._line = ProcessCircuitStore()
@@ -239,7 +255,8 @@ class RedisCircuitStore:
             answer = self._script(keys=[self._prefix + name], args=_arguments(policy, event))
             kept = _read(answer, policy, event, now)
         except Exception as error:  # noqa: BLE001 - whatever is wrong with Redis is no matter of the agent's
-            self._line.step(_LINE, self._line_policy, Failure(try_.id, decision.generation), self._clock())
+            kind = Rejected if _is_of_one_key(error) else Failure
+            self._line.step(_LINE, self._line_policy, kind(try_.id, decision.generation), self._clock())
             self._went_away(type(error).__name__)
             return None
         finally:
@@ -269,6 +286,16 @@ class RedisCircuitStore:
 
                 self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="otel_aml-circuit")
             return self._threads
+
+
+def _is_of_one_key(error: Exception) -> bool:
+    """Whether only this circuit cannot be kept in Redis: something else has its key, or its name is no text.
+
+    The others must not be kept from being shared by it. Redis's own words are those of a script that fails.
+    """
+    if isinstance(error, UnicodeEncodeError):
+        return True
+    return type(error).__name__ == "ResponseError" and any(sign in str(error) for sign in ("WRONGTYPE", "user_script"))
 
 
 _ALL: Final[WeakSet[ProcessCircuitStore | RedisCircuitStore]] = WeakSet()

@@ -58,7 +58,14 @@ REFUSED = [
     ),
     pytest.param({"failure_class": FailureClass.CANCELLED}, "cannot fail as", id="a cancellation"),
     pytest.param({"failure_class": FailureClass.UNCLASSIFIED}, "cannot fail as", id="not classified"),
-    pytest.param({"attempt": -1}, "attempt=-1 is negative; count the retries already made, from 0", id="negative"),
+    pytest.param({"failure_class": []}, "cannot fail as", id="a class that cannot be hashed"),
+    # NaN is below no limit and above none: such an error would be tried for ever, or waited for no time at all.
+    *(
+        pytest.param({name: value}, f"^{name}=.* is no whole number from 0 up; give one$", id=f"{name}={value}")
+        for name in ("attempt", "retry_after_ms")
+        for value in (-1, 0.5, float("nan"), float("inf"), True, "3")
+    ),
+    pytest.param({"retriable": "no"}, "^retriable='no' is neither True nor False$", id="a word for no, which is true"),
     *(
         pytest.param(
             {"failure_class": failure_class, "retriable": True},
@@ -85,7 +92,7 @@ def test_a_tool_failure_may_be_retriable():
 
 def test_a_wait_is_no_negative_number():
     """It would be a moment that is over."""
-    with pytest.raises(ValueError, match=r"^retry_after_ms=-1 is negative; give milliseconds from now, or None$"):
+    with pytest.raises(ValueError, match=r"^retry_after_ms=-1 is no whole number from 0 up; give one$"):
         step_error(retry_after_ms=-1)
 
 
@@ -132,6 +139,15 @@ def test_a_limit_that_is_no_number_of_things_is_refused(name, value):
         RetryPolicy(**{name: value})
 
 
+@pytest.mark.parametrize("name", ["base_ms", "cap_ms", "retry_after_cap_ms"])
+def test_a_wait_that_no_timer_bears_is_refused(name):
+    """Before anything fails: a sleep of centuries would raise in the place of the app's error."""
+    year = 366 * 24 * 3_600 * 1_000
+    assert getattr(RetryPolicy(**{name: year}), name) == year
+    with pytest.raises(ValueError, match=f"^{name} is longer than a year; give at most {year}$"):
+        RetryPolicy(**{name: year + 1})
+
+
 def test_no_limit_is_about_critical_classes():
     """That they go to a person cannot be configured away."""
     assert [field.name for field in dataclasses.fields(RetryPolicy)] == [
@@ -159,7 +175,7 @@ WAITS = [
     pytest.param(5, 0, 3, 0, id="no cap"),
     pytest.param(1_000, 5_000, 200, 5_000, id="a low cap"),
     pytest.param(100, 50, 0, 50, id="a base above the cap"),
-    pytest.param(1, 10**30, 10**9, 10**30, id="a cap that no machine word holds"),
+    pytest.param(1, 31_622_400_000, 10**9, 31_622_400_000, id="a cap of a year"),
 ]
 
 

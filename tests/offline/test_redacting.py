@@ -188,3 +188,12 @@ class TestWhatIsNoJson:
     def test_it_is_not_passed_on(self, line):
         """Nobody can say what stands in it."""
         assert redacted(line) is None
+
+
+def test_bytes_are_looked_at_also_where_the_same_letters_were_a_harmless_text():
+    """The word `cHdkPXgx` is none; as bytes it is `pwd=x1`."""
+    packed = base64.b64encode(b"pwd=x1").decode()
+    line = json.dumps([{"key": "a", "value": {"stringValue": packed}}, {"key": "b", "value": {"bytesValue": packed}}])
+    text, data = (each["value"] for each in json.loads(redacted(line)))
+    assert text == {"stringValue": packed}
+    assert base64.b64decode(data["bytesValue"]) == b"pwd=[redacted:secret]"

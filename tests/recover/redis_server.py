@@ -15,6 +15,8 @@ import redis
 PROGRAM = shutil.which("redis-server")
 IS_CI = bool(os.environ.get("CI"))
 PATIENCE_SECONDS = 60
+HIGHEST_PORT = 55_535
+"""A cluster talks on the port ten thousand above."""
 
 
 class RedisServer:
@@ -23,9 +25,11 @@ class RedisServer:
     def __init__(self, folder, *options):
         self.folder = folder
         self.options = options
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
+        self.port = 0
+        while not 0 < self.port <= HIGHEST_PORT:
+            with socket.socket() as found:
+                found.bind(("127.0.0.1", 0))
+                self.port = found.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self.port}/0"
         self.process = None
 

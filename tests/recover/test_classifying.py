@@ -1,5 +1,6 @@
 """What an exception means is told by real exceptions of real libraries, none of which is imported for it."""
 
+import asyncio
 import concurrent.futures
 import email.utils
 import json
@@ -14,7 +15,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, TypeAdapter, ValidationError, field_validator
 
 from otel_aml.core.taxonomy import FAILURES, FailureClass
+from otel_aml.recover.breaker import CircuitBreaker
 from otel_aml.recover.classifying import classify_error, is_passed_on, read
+from otel_aml.recover.guarded import guarded
 from tests.recover.raised import LIBRARIES, TRANSIENT, caught, errors, has
 
 CANARY = "4929-CANARY-SAR"
@@ -217,12 +220,91 @@ def test_a_group_waits_for_the_last_of_its_members():
 
 
 def test_a_group_without_end_is_read():
-    """Deep or wide."""
+    """Deep or wide; where not all of its members are looked at, nobody knows whether all of it may pass."""
     deep = KeyError("x")
     for _ in range(200):
         deep = ExceptionGroup("g", [deep])
     assert not read(deep).retriable
-    assert read(ExceptionGroup("g", [TimeoutError("x")] * 100_000)).retriable
+    assert read(ExceptionGroup("g", [TimeoutError("x")] * 256)).retriable
+    wide = read(ExceptionGroup("g", [TimeoutError("x"), *[RateLimited("x")] * 99_999]))
+    assert not wide.retriable
+    assert wide.of_dependency
+    assert wide.retry_after_ms is None
+    cut = BaseExceptionGroup("g", [asyncio.CancelledError()] * 64)
+    for _ in range(6):
+        cut = BaseExceptionGroup("g", [cut] * 64)
+    assert is_passed_on(cut)
+
+
+class RateLimited(Exception):
+    status_code = 429
+    headers = {"retry-after": "2"}  # noqa: RUF012 - as a client's exception has them
+
+
+class Unreadable(type):
+    @property
+    def __mro__(cls):
+        raise RuntimeError
+
+
+class LyingGroup(Exception):
+    __class__ = BaseExceptionGroup
+
+
+class LyingStatus(Exception):
+    class Status:
+        __class__ = int
+
+    status_code = Status()
+
+
+class NoCause(Exception):
+    @property
+    def __cause__(self):
+        raise RuntimeError
+
+
+class EmptyGroup(ExceptionGroup):
+    exceptions = ()
+
+
+class NoGroup(ExceptionGroup):
+    @property
+    def exceptions(self):
+        raise RuntimeError
+
+
+HOSTILE = [
+    LyingGroup("x"),
+    LyingStatus("x"),
+    NoCause("x"),
+    EmptyGroup("x", [ValueError()]),
+    NoGroup("x", [ValueError()]),
+    Unreadable("Unreadable", (Exception,), {})("x"),
+]
+
+
+@pytest.mark.parametrize("error", HOSTILE, ids=lambda error: type(error).__name__)
+def test_an_error_that_cannot_be_looked_at_is_an_unknown_one(error):
+    """It never raises, and the app's own error is what leaves a guard and a breaker."""
+    found = classify_error(error, "s")
+    assert (found.failure_class, found.retriable) == ("tool_failure", False)
+    for guard in (guarded("s"), CircuitBreaker("s").call()):
+        with pytest.raises(type(error)) as caught, guard:
+            raise error
+        assert caught.value is error
+
+
+def test_the_text_of_an_exception_is_read_so_far(monkeypatch):
+    """Fifty million characters took seconds; its beginning tells as much."""
+    long = "HTTP status 503 " + "x" * 200_000
+    asked = []
+    monkeypatch.setattr(
+        "otel_aml.conventions.incidents.how_it_failed", lambda _, said: asked.append(len(said)) or ("error", False)
+    )
+    classify_error(RuntimeError(long), "s")
+    assert asked
+    assert max(asked) <= 65_536
 
 
 # --- what is no failure ---------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ REFUSED = [
     pytest.param({"failure_class": "hallucination", "retriable": True}, "is not retriable", id="a retriable invention"),
     pytest.param({"failure_class": "pass"}, "cannot fail as", id="a pass"),
     pytest.param({"failure_class": "nonsense"}, "Input should be", id="no class"),
-    pytest.param({"attempt": -1}, "is negative", id="less than no attempts"),
+    pytest.param({"attempt": -1}, "is no whole number from 0 up", id="less than no attempts"),
     pytest.param({"extra": 1}, "Extra inputs", id="something else"),
 ]
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import otel_aml
-from otel_aml.core.circuit import CircuitPolicy
+from otel_aml.core.circuit import Acquire, CircuitPolicy
 from otel_aml.core.recovery import RetryPolicy
 from otel_aml.core.taxonomy import FAILURES, FailureClass
 from otel_aml.errors import ConfigurationError
@@ -436,12 +436,127 @@ def test_budgets_are_counted_right_by_many_threads():
 
 
 def test_there_are_only_so_many_budgets():
-    """A name that is not of low cardinality must not fill the memory."""
+    """A name that is not of low cardinality must not fill the memory, nor borrow three retries again and again."""
     from otel_aml.recover import budget
 
-    for n in range(3_000):
-        budget_of(f"user {n}")
+    taken = 0
+    for n in range(9_000):
+        found = budget_of(f"user {n % 3_000}")
+        found.call()
+        while found.take():
+            taken += 1
     assert len(budget._budgets) <= 1_000
+    assert taken <= 3 * 1_000 + 9_000 / 10
+
+
+def test_a_budget_is_asked_in_the_middle_of_being_asked():
+    """By a signal's handler, or by the garbage collector: on the same thread, where another lock would hang."""
+    from otel_aml.recover import budget
+
+    found = budget_of("tool")
+    with budget._lock, found._lock:
+        budget_of("tool").call()
+        assert found.take()
+
+
+def test_blocks_of_generators_end_in_any_order():
+    """Each ends as itself: here the first fails while the second goes on."""
+
+    def block(name):
+        with guarded(name) as attempt:
+            yield attempt
+
+    first, second = block("first"), block("second")
+    failing, going_on = next(first), next(second)
+    with pytest.raises(TimeoutError):
+        first.throw(TimeoutError("x"))
+    second.close()
+    assert failing.failure is not None
+    assert going_on.failure is None
+
+
+def test_a_block_may_be_left_in_another_context():
+    """As a framework does that runs each half on a thread of its pool; and leaving twice does nothing."""
+    import contextvars
+
+    guard = guarded("tool")
+    attempt = contextvars.copy_context().run(guard.__enter__)
+    error = TimeoutError("x")
+    assert not contextvars.copy_context().run(guard.__exit__, TimeoutError, error, None)
+    assert attempt.failure is not None
+    assert attempt.failure.raised is error
+    assert not guard.__exit__(None, None, None)
+
+
+def test_an_object_with_a_call_that_is_awaited_is_guarded():
+    """Its call alone would always go well."""
+
+    class Tool:
+        async def __call__(self):
+            raise TimeoutError
+
+    breaker = CircuitBreaker("tool", policy=CircuitPolicy(consecutive_failures=1))
+    assert (
+        asyncio.run(guarded("tool", breaker=breaker, fallback=lambda failure: failure.error.error_type)(Tool())())
+        == "timeout"
+    )
+    assert breaker.circuit.state == "open"
+
+
+@pytest.mark.parametrize("guard", [guarded("tool"), CircuitBreaker("tool")])
+def test_an_object_with_a_call_that_yields_is_refused(guard):
+    """As a generator is."""
+
+    class Tool:
+        def __call__(self):
+            yield 1
+
+    with pytest.raises(ConfigurationError, match="is a generator, whose call ends before its work begins"):
+        guard(Tool())
+
+
+def test_what_passes_on_is_looked_at_at_once():
+    """Not when the step fails, where it would take the place of the app's error."""
+    with pytest.raises(
+        ConfigurationError, match=r"passes_on=.* holds something else than exceptions; give their classes"
+    ):
+        guarded("tool", passes_on=("TimeoutError",))
+    with pytest.raises(TimeoutError), guarded("tool", passes_on=TimeoutError) as attempt:
+        raise TimeoutError
+    assert attempt.failure is None
+
+
+def test_what_has_no_end_tells_no_call_apart():
+    """A list that holds itself; the guard gives up, and the step is done."""
+    endless = []
+    endless.extend([endless] * 64)
+    assert guarded("tool")(len)(endless) == 64
+    assert key_of((endless,), {}) == ""
+    assert key_of(({"a": 1},), {}) != key_of(({"a": 2},), {})
+
+
+@pytest.mark.parametrize("told", [float("nan"), float("inf"), None, "noon", OSError("no clock")], ids=repr)
+def test_a_broken_clock_stands_still(told):
+    """The calls go on; the circuit counts them."""
+
+    def clock():
+        if isinstance(told, Exception):
+            raise told
+        return told
+
+    breaker = CircuitBreaker("tool", policy=CircuitPolicy(consecutive_failures=1), clock=clock)
+    assert guarded("tool", breaker=breaker)(lambda: "done")() == "done"
+    breaker.allow().failure()
+    assert not breaker.allow()
+
+
+@pytest.mark.parametrize("said", [None, "failure", int, Acquire], ids=repr)
+def test_a_judge_that_says_nothing_of_use_has_not_cleared_the_dependency(said):
+    """And the app's error goes on."""
+    breaker = CircuitBreaker("tool", policy=CircuitPolicy(consecutive_failures=1), judge=lambda _: said)
+    with pytest.raises(KeyError), breaker.call():
+        raise KeyError
+    assert breaker.circuit.state == "open"
 
 
 # --- handing over ---------------------------------------------------------------------------------------------------

@@ -113,12 +113,19 @@ class TestTogether:
             assert client.keys("*") == [b"bank:tool"]
 
     def test_a_key_that_holds_something_else(self, store, client):
-        """The breaker works, in this process alone."""
+        """The breaker works, in this process alone; the circuits of other dependencies go on being shared."""
         client.set("otel_aml:circuit:tool", "not a circuit")
-        breaker = CircuitBreaker("tool", policy=LONG, store=store)
-        trip(breaker)
-        assert not breaker.allow()
-        assert store.stats()["faults"] == {"ResponseError": 1}
+        client.hset("otel_aml:circuit:spoilt", mapping={"state": "open", "open_until": "soon"})
+        for name in ("tool", "spoilt", "\ud800"):
+            breaker = CircuitBreaker(name, policy=LONG, store=store)
+            trip(breaker)
+            assert not breaker.allow()
+            assert store.is_shared
+        taken = store.stats()
+        assert taken["shared"] == 0
+        assert set(taken["faults"]) == {"ResponseError", "UnicodeEncodeError"}
+        CircuitBreaker("another", policy=LONG, store=store).allow().success()
+        assert store.stats()["shared"] == 2
 
     def test_a_server_whose_clock_is_set_back(self, store, client):
         """No wait becomes longer than it was; here the clock stood an hour ahead when the circuit opened."""
