@@ -26,7 +26,7 @@ ODD = (
 CLOSED = ("failure.class", "failure.coverage", "failure.severity", "recovery.path", "recovery.outcome")
 NAMES = ("gen_ai.agent.name", "gen_ai.tool.name", "gen_ai.operation.name", "openinference.span.kind")
 CANARIES = re.compile("canary00[14-9]secret")
-"""All but the second, which looks like a name and is one except where a set is closed, and the third, which is bytes."""
+"""All but the second, which looks like a name, and so is one where no set is closed, and the third, which is bytes."""
 
 
 def span(number, value):
