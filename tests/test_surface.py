@@ -110,6 +110,7 @@ COMMANDS = {
     "classify": "--contract --gold --json --judge --strict",
     "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github --strict "
     "--summary",
+    "judge run": "--base-url --max-calls --max-tokens --model --out --workers",
     "judge calibrate": "--json --judged --out",
     "closure": "--json",
     "leakage": "--json --k --retriever",

@@ -109,6 +109,17 @@ def reading() -> Generator[Callable[[int], None] | None]:
         yield lambda count: progress.advance(task, count)
 
 
+@contextmanager
+def counting(total: int, what: str) -> Generator[Callable[[], None] | None]:
+    """Show on a terminal how many are done; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total)
+        yield lambda: progress.advance(task)
+
+
 def console() -> Console:
     """Open the console for tables; nothing in them is taken for markup."""
     return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)

@@ -1,4 +1,4 @@
-"""`otel-aml judge`: has the judge of `context_pollution` earned its say?"""
+"""`otel-aml judge`: ask a judge of `context_pollution`, and see whether it has earned its say."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Annotated, Final
 
 import typer
 
-from otel_aml.cli.common import AsJson, say
+from otel_aml.cli.common import AsJson, counting, say
 from otel_aml.errors import InputError
+from otel_aml.evals import judging
 from otel_aml.evals.calibration import calibrate as calibrated
+from otel_aml.evals.endpoint import openai_judge
+from otel_aml.evals.jsonlines import read_lines
 from otel_aml.offline.render import visible
 
 NOT_CALIBRATED: Final = 1
@@ -23,6 +26,8 @@ app = typer.Typer(
     epilog="""
 Examples:
 
+    otel-aml judge run questions.jsonl --model MODEL --out judged.jsonl
+
     otel-aml judge calibrate labels.jsonl --out calibration.json
 
     otel-aml judge calibrate labels.jsonl --judged judged.jsonl --json
@@ -33,6 +38,49 @@ Examples:
 @app.callback()
 def _group() -> None:
     """Hold the judge of context_pollution against people."""
+
+
+@app.command()
+def run(  # noqa: PLR0913 - the options of the command
+    questions: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="Lines with case_id, notes (texts) and answer.")
+    ],
+    *,
+    model: Annotated[str, typer.Option("--model", help="The model's id, pinned to a version.")],
+    out: Annotated[Path, typer.Option("--out", metavar="JSONL", help="Where the words go, for --judge.")],
+    base_url: Annotated[
+        str | None, typer.Option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint.")
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Questions at a time.")] = 4,
+    max_calls: Annotated[int | None, typer.Option("--max-calls", min=0, help="No more calls than this.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", min=0, help="No further call once so many were used.")
+    ] = None,
+) -> None:
+    """Ask a model whether each answer used its notes; leave with 1 where a question stays unchecked."""
+    asked = list(read_lines(questions, judging.Question))
+    if not asked:
+        raise InputError(f"no questions in {str(questions)!r}; each line has case_id, notes and answer")
+    work = judging.Judging(
+        model,
+        openai_judge(model, base_url=base_url),
+        out.with_name(f"{out.name}.cache"),
+        max_calls=max_calls,
+        max_tokens=max_tokens,
+        workers=workers,
+    )
+    try:
+        with counting(len(asked), "asking") as on_done:
+            words = work.words(asked, on_done=on_done)
+        lines = judging.judged_lines(model, asked, words)
+        out.write_text("".join(f"{json_module.dumps(line)}\n" for line in lines), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{str(out)!r} cannot be written ({error.strerror}); give another path") from error
+    say(f"{len(lines)} of {len(asked)} words, {work.calls} calls, {work.tokens} tokens, rubric {judging.RUBRIC_HASH}")
+    for reason, count in sorted(work.unchecked.items()):
+        say(f"{count} unchecked: {visible(reason)}; the same command asks them again")
+    if work.unchecked:
+        raise typer.Exit(NOT_CALIBRATED)
 
 
 @app.command()
