@@ -280,6 +280,7 @@ class TestKept:
         with serving(tmp_path) as site:
             handed_over(site.office, "C-7-002")
             before = site.office.get("C-7-002")
+        traced = len((tmp_path / "page-traces.jsonl").read_text(encoding="utf-8").splitlines())
         from otel_aml import TakeoverQueue
 
         with TakeoverQueue(tmp_path / "takeover.db") as queue:
@@ -287,6 +288,7 @@ class TestKept:
         with serving(tmp_path) as site:
             after = Shelf(tmp_path / "investigations").get("C-7-002")
             assert site.office.queue.resumptions() == []
+        assert len((tmp_path / "page-traces.jsonl").read_text(encoding="utf-8").splitlines()) > traced
         assert (after.step, after.confirmed, after.edits) == (Step.REVIEW, before.confirmed, {"where": "In the north"})
 
     def test_a_killed_page_goes_on(self, tmp_path):
@@ -404,9 +406,7 @@ def test_the_check_for_details_can_fail(tmp_path):
     """The secret is there to be found: on the span, where it belongs."""
     with serving(tmp_path, desk_of=betraying) as site:
         begun(site.office, "C-7-002")
-    spans = (tmp_path / "page-traces.jsonl").read_text(encoding="utf-8")
-    assert SECRET in spans
-    assert "hunter2" not in spans.replace("exception.message", "") or "failure.technical_detail" in spans
+    assert SECRET in (tmp_path / "page-traces.jsonl").read_text(encoding="utf-8")
 
 
 def test_a_fault_of_the_page_itself_says_nothing(tmp_path, monkeypatch, caplog):
