@@ -32,7 +32,20 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import labelled_traces
 import otlp
 
-from otel_aml.conventions import Contract, Declared, facts, is_run, langchain, marks, pydantic_ai, read, roots, runs
+from otel_aml.conventions import (
+    Contract,
+    Declared,
+    facts,
+    gen_ai,
+    is_run,
+    langchain,
+    marks,
+    pydantic_ai,
+    read,
+    roots,
+    runs,
+    shapes,
+)
 from otel_aml.core.taxonomy import FAILURES, FailureClass
 from otel_aml.core.tree import classify
 from otel_aml.spans.model import Status
@@ -193,8 +206,13 @@ SOURCES = {
 
 
 @contextmanager
-def without(framework: str) -> Iterator[None]:
-    """Take a framework's own words away."""
+def without(framework: str, *, known: bool = False) -> Iterator[None]:
+    """Take a framework's own words away.
+
+    Args:
+        framework: Which.
+        known: It is still known that its package is one of an agent framework; nothing else.
+    """
     packages = SOURCES[framework]
     words = tuple(name.strip().replace("-", "_") for name in packages) + tuple(
         name.replace("google-adk", "gcp.vertex.agent").strip() for name in packages
@@ -205,17 +223,33 @@ def without(framework: str) -> Iterator[None]:
     }
     flow = {name: kind for name, kind in marks.CONTROL_FLOW.items() if not name.startswith(words)}
     scopes = frozenset(scope for scope in marks.FRAMEWORK_SCOPES if not any(word in scope for word in words))
-    read_only = {"CONTROL_FLOW": flow, "REFUSAL_WORDS": _words(sentences["TOOL_MESSAGES"])}
+    read_only = {
+        "CONTROL_FLOW": flow,
+        "REFUSAL_WORDS": _words(sentences["TOOL_MESSAGES"]),
+        **{name: () for name, owner in _OWN_PHRASES.items() if owner == framework},
+    }
     names = {"REJECTED_ANSWER": _OWN_ANSWERS, "ARGUMENT_ERRORS": _OWN_ARGUMENTS, "PROVIDER_ERRORS": _OWN_PROVIDERS}
     read_only |= {name: _less(getattr(marks, name), owned.get(framework, ())) for name, owned in names.items()}
+    kept = marks.AGENT_PACKAGES if known else _less(marks.AGENT_PACKAGES, packages_of(words))
+    if framework == "google-adk":
+        read_only["HANDLED_ERROR"] = "\0"
     with ExitStack() as patched:
         patched.enter_context(patch.multiple(marks, **sentences, **read_only))
         patched.enter_context(patch.object(roots, "_FRAMEWORKS", scopes))
+        patched.enter_context(patch.object(shapes, "AGENT_PACKAGES", kept))
         patched.enter_context(patch.object(langchain, "TOOL_MESSAGES", sentences["TOOL_MESSAGES"]))
+        if framework == "langgraph":
+            patched.enter_context(patch.object(langchain, "HANDED_OVER", "\0"))
+            patched.enter_context(patch.object(gen_ai, "HANDED_OVER", "\0"))
         if framework == "pydantic-ai":
             rules = ("kind", "is_deferred", "refused_arguments", "owes_answer")
             patched.enter_context(patch.multiple(pydantic_ai, **dict.fromkeys(rules, lambda _: None)))
         yield
+
+
+def packages_of(words: Iterable[str]) -> set[str]:
+    """List the packages that begin with one of these words."""
+    return {package for package in marks.AGENT_PACKAGES if package.startswith(tuple(words))}
 
 
 def _less(known: Any, names: Iterable[str]) -> Any:
@@ -229,6 +263,7 @@ def _words(sentences: Iterable[Any]) -> tuple[str, ...]:
     return tuple(words for words in marks.REFUSAL_WORDS if words in kept)
 
 
+_OWN_PHRASES = {"DECISIONS": "langgraph", "NO_ERROR": "google-adk"}
 _OWN_ANSWERS = {
     "langgraph": ("StructuredOutputValidationError", "MultipleStructuredOutputsError", "OutputParserException"),
     "crewai": ("ConverterError",),
@@ -272,12 +307,15 @@ def main() -> int:
         with_words = list(judged(given.folder, [framework]))
         with without(framework):
             found = list(judged(given.folder, [framework]))
+        with without(framework, known=True):
+            with_package = list(judged(given.folder, [framework]))
         right = sum(run.said in run.right for run in found)
-        total += Counter(right=right, of=len(found))
+        total += Counter(right=right, of=len(found), known=sum(run.said in run.right for run in with_package))
         known = share(sum(run.said in run.right for run in with_words), len(with_words))
         print(f"without {framework}: {share(right, len(found))}; with its words: {known}")
     if len(left_out) > 1:
         print(f"each left out in turn: {share(total['right'], total['of'])}")
+        print(f"and where only its package is known: {share(total['known'], total['of'])}")
     for variable in ("OTEL_AML_TRAIL", "OTEL_AML_AGENTRX"):
         if os.environ.get(variable):
             print_labelled(Path(os.environ[variable]), variable)

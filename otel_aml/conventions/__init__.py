@@ -23,9 +23,9 @@ from otel_aml.conventions.contract import UNDECLARED, Contract
 from otel_aml.conventions.folding import conversation, facts, is_run
 from otel_aml.conventions.kinds import is_model_too
 from otel_aml.conventions.kinds import kind as kind_of
-from otel_aml.conventions.marks import FRAMEWORK_SCOPES, OUTPUT_TOOLS, Flow
+from otel_aml.conventions.marks import OUTPUT_TOOLS, Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading, Turn
-from otel_aml.conventions.roots import SAYING, RunSpans, is_case, is_framework, runs, says_agent
+from otel_aml.conventions.roots import SAYING, Frameworks, RunSpans, is_case, is_framework, runs, says_agent
 from otel_aml.core.steps import About, Incident, Kind, Sort, Step
 from otel_aml.spans import attributes as names
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from otel_aml.spans.model import SpanRecord
 
 __all__ = [
-    "FRAMEWORK_SCOPES",
     "KEPT_FROM_START",
     "NOTHING_DECLARED",
     "SAYING",
     "Contract",
     "Declared",
+    "Frameworks",
     "Reading",
     "RunSpans",
     "conversation",
@@ -102,10 +102,12 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     attributes = span.attributes
     kind = _kind(span)
     result = _first(attributes, *_RESULTS) if kind is Kind.TOOL else None
+    name = called(span, kind) or span.name
     ended = incidents.of(
         span,
         kind,
         result,
+        tool=name,
         in_flight=in_flight,
         failure_marks=contract.failure_marks,
         control_flow=contract.control_flow,
@@ -119,7 +121,6 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
     asked_again = ended.flow is Flow.ASKED_AGAIN
     if asked_again and pydantic_ai.refused_arguments(attributes):
         asked_again, incident = False, _refused(attributes)
-    name = called(span, kind) or span.name
     if kind is Kind.TOOL and name in contract.answer_tools and incident is None and ended.flow is None:
         kind = Kind.STEP  # it handed the answer over, and called nothing outside the model
     step_id = values.text(attributes.get(names.STEP_ID) or attributes.get(names.STEP_FAILED_ID)) or ""

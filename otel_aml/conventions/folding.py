@@ -169,7 +169,8 @@ class _Folder:
 
     def _resolved(self, *, has_answer: bool, is_valid: bool | None) -> Resolved:
         steps = [self._with_called_name(self._with_unknown_name(reading.step)) for reading in self.readings]
-        is_accepted = is_valid is not False and (has_answer or (self._went_well() and not self._owes_answer()))
+        is_done = self._went_well() and not self._owes_answer() and not self._left_a_cut_call()
+        is_accepted = is_valid is not False and (has_answer or is_done)
         resolved = resolve(steps, self.root_id, entries=self.entries, answer_accepted=is_accepted)
         if self.contract.recovered == "failure":
             return replace(
@@ -184,6 +185,22 @@ class _Folder:
         root = self.by_id.get(self.root_id)
         last = next((r for r in reversed(self.readings) if r.step.span_id in self.entries), root)
         return root is not None and last is not None and root.step.went_well and last.step.went_well
+
+    def _left_a_cut_call(self) -> bool:
+        """Whether the root ended without waiting for a call that was then cut, and no model saw what became of it."""
+        root = self.by_id.get(self.root_id)
+        cut = [
+            reading.step
+            for reading in self.readings
+            if reading.step.kind in CALLS
+            and reading.step.incident is not None
+            and reading.step.incident.sort is Sort.CANCELLED
+            and root is not None
+            and reading.step.ended_at > root.step.ended_at
+        ]
+        began = max((step.started_at for step in cut), default=None)
+        models = (reading.step for reading in self.readings if reading.step.kind is Kind.MODEL)
+        return began is not None and all(step.started_at < began for step in models)
 
     def _with_unknown_name(self, step: Step) -> Step:
         """Take the error of a tool that no model was offered for what it is: a call of an unknown tool."""

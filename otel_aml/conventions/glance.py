@@ -12,7 +12,7 @@ from enum import IntEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import gen_ai, incidents, values
+from otel_aml.conventions import gen_ai, incidents, shapes, values
 from otel_aml.conventions.marks import OUTPUT_TOOLS, RESULTS
 from otel_aml.spans import attributes as names
 
@@ -58,11 +58,11 @@ _TELLING: Final = frozenset(
 )
 _MARK: Final = re.compile(r'"(?:error|isError|is_error|status|success|ok|response_type)"|\\u00')
 _CALLED: Final = re.compile(r'"name"\s*:\s*"([^"]*)"')
-_SENTENCES: Final = tuple(sentence.starts for sentence in RESULTS)
+_SENTENCES: Final = (*(sentence.starts for sentence in RESULTS), *shapes.RESULT_STARTS)
 
 _OPERATION: Final = names.GEN_AI_OPERATION
 _OTHER_WORDS: Final = (names.OPENINFERENCE_KIND, names.TRACELOOP_KIND, names.MCP_METHOD)
-_SAYING: Final = _TELLING.union(_OTHER_WORDS, {_OPERATION})
+_SAYING: Final = _TELLING.union(_OTHER_WORDS, {_OPERATION, names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT})
 _NOTHING: Final = Glance.NOTHING
 _MAKES_A_RUN: Final = Glance.MAKES_A_RUN
 _MATTERS: Final = Glance.MATTERS
@@ -85,6 +85,11 @@ _NONE_SAID: Final = re.compile(r'"(?:\s|\\[nrtf])*(?:(?:None|null)?(?:\s|\\[nrtf
 """A text in JSON that is empty or a word for none, or that begins as one might."""
 _NONE_BEGINS: Final = ('""', '"None', '"null', '" ', '"\\', '"\t', '"\n')
 """What such a text begins with: to look for these first is ten times faster."""
+_OPENINFERENCE: Final = names.OPENINFERENCE_KIND
+_OUTPUT: Final = names.OPENINFERENCE_OUTPUT
+_OUTPUT_TOO: Final = names.TRACELOOP_OUTPUT
+_NUMBERED: Final = names.OPENINFERENCE_SAID
+_NUMBERED_TOO: Final = names.TRACELOOP_SAID
 _OUTPUTS: Final = (names.OPENINFERENCE_OUTPUT, names.TRACELOOP_OUTPUT)
 
 KEPT: Final = frozenset(
@@ -193,18 +198,29 @@ def _is_plain_result(attributes: Mapping[str, Any]) -> bool:
     return all(attributes.get(key) is None for key in _GIVEN)
 
 
+def _has_numbered(attributes: Mapping[str, Any]) -> bool:
+    """Whether a model's messages may be numbered; all names at once are searched faster than one by one."""
+    keys = "\n".join(attributes)
+    return _NUMBERED in keys or _NUMBERED_TOO in keys
+
+
 def _is_plain_turn(attributes: dict[str, Any], answer_tools: frozenset[str]) -> bool:
     """Whether a model did no more than call tools that it was offered."""
-    if names.OPENINFERENCE_KIND in attributes or names.TRACELOOP_OUTPUT in attributes:
+    if _OPENINFERENCE in attributes or _OUTPUT in attributes or _OUTPUT_TOO in attributes:
         return False
     output = attributes.get(names.GEN_AI_OUTPUT)
     if output is None:
-        return True
+        return not _has_numbered(attributes)
     if not isinstance(output, str) or '"tool_call"' not in output or len(output) > values.SCANNED_BYTES:
         return False
     if any(map(output.__contains__, answer_tools)) and _calling(answer_tools).search(output) is not None:
         return False
-    if attributes.get(names.GEN_AI_TOOLS_OFFERED) is None:
-        return True
+    return attributes.get(names.GEN_AI_TOOLS_OFFERED) is None or _calls_what_was_offered(attributes, output)
+
+
+def _calls_what_was_offered(attributes: dict[str, Any], output: str) -> bool:
+    """Whether each call in a model's output is one of a tool that it was offered."""
     offered = gen_ai.offered_tools(attributes)
+    if _has_numbered(attributes):
+        return False
     return offered is None or offered.issuperset(_CALLED.findall(output))

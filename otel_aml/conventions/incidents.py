@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, values
+from otel_aml.conventions import langchain, marks, mcp, payloads, schemas, shapes, values
 from otel_aml.core.circuit import CircuitState
 from otel_aml.core.redaction import redact, redact_start
 from otel_aml.core.steps import About, Incident, Kind, Sort
@@ -58,11 +58,21 @@ class Ended:
 WELL: Final = Ended()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    """What is known of a call when its result is read: the tool, the scope of its span, the app's own marks."""
+
+    tool: str = ""
+    scope: str = ""
+    failure_marks: Sequence[Callable[[str], str | None]] = ()
+
+
 def of(  # noqa: PLR0913 - the app's own marks go by keyword
     span: SpanRecord,
     kind: Kind,
     result: Any = None,
     *,
+    tool: str = "",
     in_flight: str = "",
     failure_marks: Sequence[Callable[[str], str | None]] = (),
     control_flow: Mapping[str, str] = EMPTY,
@@ -73,6 +83,7 @@ def of(  # noqa: PLR0913 - the app's own marks go by keyword
         span: The span.
         kind: What it did.
         result: What a call returned, as recorded; None where it was not.
+        tool: The name of what was called.
         in_flight: Qualified name of a BaseException on its way through the span as it ended, which no status shows.
         failure_marks: The app's own marks: each gets a result's text and says how the call failed, or None.
         control_flow: The app's own exceptions that are mere control flow, by their qualified names.
@@ -82,11 +93,11 @@ def of(  # noqa: PLR0913 - the app's own marks go by keyword
         return Ended(noted)
     recorded = _recorded(span, kind, control_flow)
     if recorded is not None:
-        return _told_by_result(recorded, kind, result, span.scope)
+        return _told_by_result(recorded, kind, result, _Call(tool=tool, scope=span.scope))
     if in_flight in marks.CANCELLATIONS:
         return Ended(Incident(sort=marks.CANCELLATIONS[in_flight], type=in_flight, error_type="cancelled"))
     if kind in (Kind.TOOL, Kind.RETRIEVER) and result is not None:
-        return _from_result(result, span.scope, failure_marks)
+        return _from_result(result, _Call(tool=tool, scope=span.scope, failure_marks=failure_marks))
     return WELL
 
 
@@ -137,12 +148,12 @@ def was_handed_over(attributes: Mapping[str, Any]) -> bool:
     )
 
 
-def _told_by_result(recorded: Ended, kind: Kind, result: Any, scope: str) -> Ended:
+def _told_by_result(recorded: Ended, kind: Kind, result: Any, call: _Call) -> Ended:
     """Take an error for what the result beside it says: a refusal of what the model wrote, before anything ran."""
     incident = recorded.incident
     if kind is not Kind.TOOL or result is None or incident is None or incident.sort is not Sort.FAILED:
         return recorded
-    said = _from_result(result, scope, ()).incident
+    said = _from_result(result, call).incident
     if said is None or said.sort is not Sort.REJECTED:
         return recorded
     return Ended(replace(incident, sort=said.sort, about=said.about, subject=said.subject, error_type=said.error_type))
@@ -159,7 +170,10 @@ def of_update(value: Any) -> Incident | None:
 
 def has_refusal(value: str) -> bool:
     """Whether a text may hold such a word."""
-    return value[:1] in ("[", "{") and any(words in value[: values.SCANNED_BYTES] for words in marks.REFUSAL_WORDS)
+    if value[:1] not in ("[", "{"):
+        return False
+    head = value[: values.SCANNED_BYTES]
+    return any(words in head for words in (*shapes.REFUSED_MARKS, *marks.REFUSAL_WORDS))
 
 
 def _refused(said: Sentence, words: str) -> Incident:
@@ -170,7 +184,7 @@ def _refused(said: Sentence, words: str) -> Incident:
 def _recorded(span: SpanRecord, kind: Kind, control_flow: Mapping[str, str]) -> Ended | None:
     """Read what the instrumentation recorded: control flow whatever the status, an exception where that is ERROR."""
     type_, message, stack = _exception(span)
-    flow = marks.CONTROL_FLOW.get(type_) or control_flow.get(type_)
+    flow = marks.CONTROL_FLOW.get(type_) or control_flow.get(type_) or shapes.control_flow(type_)
     if flow is not None:
         return Ended(flow=marks.Flow(flow))
     if span.status is not Status.ERROR:
@@ -198,6 +212,8 @@ def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -
             sort=marks.CANCELLATIONS[type_], type=type_, message=message, error_type="cancelled", detail=detail
         )
     said = marks.sentence_in(marks.STATUSES, message, span.scope)
+    if said is None and kind in shapes.WRITERS:
+        said = _by_shape(kind, message)
     if said is not None:
         return Incident(
             sort=said.sort,
@@ -227,6 +243,12 @@ def _named(span: SpanRecord, kind: Kind, type_: str, message: str, stack: str) -
     )
 
 
+def _by_shape(kind: Kind, message: str) -> Sentence | None:
+    """Find a refusal by the shape of its words; a plain step of the app may fail to parse what no model wrote."""
+    said = shapes.refusal(message)
+    return None if said is not None and said.about is About.ANSWER and kind is Kind.STEP else said
+
+
 def _is_misfit(attributes: Mapping[str, Any]) -> bool:
     """Whether the arguments of a failed call are no JSON, or surely break the schema that was recorded beside them."""
     if values.is_broken_json(attributes.get(names.GEN_AI_ARGUMENTS)):
@@ -254,7 +276,7 @@ def _rejected(kind: Kind, type_: str, message: str) -> About | None:
         return About.ARGUMENTS if kind is Kind.TOOL else About.ANSWER if kind in (Kind.MODEL, Kind.AGENT) else None
     if short == "TypeError" and kind is Kind.TOOL and any(words in message for words in marks.ARGUMENT_TYPE_ERRORS):
         return About.ARGUMENTS
-    return None
+    return shapes.refused(short, kind)
 
 
 def message_of(error: object) -> str:
@@ -291,10 +313,10 @@ def _code_in(message: str) -> str:
     return found["code"] if found else ""
 
 
-def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str], str | None]]) -> Ended:
+def _from_result(result: Any, call: _Call) -> Ended:
     """Find a structured mark of failure, or a framework's own sentence, in what a call returned."""
     if isinstance(result, str):
-        said = _from_words(result, scope, failure_marks)
+        said = _from_words(result, call)
         if said is not None:
             return Ended(said)
         if result[:1] == "{" and len(result) > values.SCANNED_BYTES:
@@ -305,27 +327,21 @@ def _from_result(result: Any, scope: str, failure_marks: Sequence[Callable[[str]
     message = langchain.tool_result(envelope)
     if message is not None:
         words, is_error = message
-        return _from_message(words, scope, failure_marks, is_error=is_error)
+        return _from_message(words, call, is_error=is_error)
     inner = envelope.get("response")
     if values.is_map(inner) and "name" in envelope:
         envelope = inner
-    return _from_envelope(envelope)
+    return _from_envelope(envelope, call.tool)
 
 
-def _from_message(
-    words: str,
-    scope: str,
-    failure_marks: Sequence[Callable[[str], str | None]],
-    *,
-    is_error: bool,
-) -> Ended:
+def _from_message(words: str, call: _Call, *, is_error: bool) -> Ended:
     """Read a tool message: its status, and its words as the tool's result."""
     if words.startswith(marks.DECISIONS):
         return WELL
-    said = marks.sentence_in(marks.TOOL_MESSAGES, words)
+    said = marks.sentence_in(marks.TOOL_MESSAGES, words) or (shapes.refusal(words, call.tool) if is_error else None)
     if said is not None:
         return Ended(_refused(said, words))
-    ended = _from_result(words, scope, failure_marks)
+    ended = _from_result(words, call)
     if not is_error or ended.incident is not None:
         return ended
     named = _EXCEPTION_NAME.search(words[:_MESSAGE])
@@ -341,17 +357,13 @@ def _from_message(
     )
 
 
-def _from_words(
-    result: str,
-    scope: str,
-    failure_marks: Sequence[Callable[[str], str | None]],
-) -> Incident | None:
+def _from_words(result: str, call: _Call) -> Incident | None:
     """Find the app's own mark, or the sentence of a framework, in the words of a result."""
-    for mark in failure_marks:
+    for mark in call.failure_marks:
         how = mark(result[: values.SCANNED_BYTES])
         if how:
             return Incident(sort=Sort.FAILED, error_type=word(how), message=result[:_MESSAGE])
-    said = marks.sentence_in(marks.RESULTS, result[:_MESSAGE], scope)
+    said = marks.sentence_in(marks.RESULTS, result[:_MESSAGE], call.scope) or shapes.failure(result, call.tool)
     if said is None:
         return None
     return Incident(
@@ -366,15 +378,15 @@ def _from_words(
 _DATA: Final = ("data", "result", "results", "items", "documents", "value", "output")
 
 
-def _from_envelope(envelope: Mapping[str, Any]) -> Ended:
+def _from_envelope(envelope: Mapping[str, Any], tool: str) -> Ended:
     """Read an object that a call returned: an error, a request for a person's consent, or data."""
     words = _error_words(envelope)
     if any(mark in words for mark in marks.NO_ERROR):
         return Ended(flow=marks.Flow.PAUSED)
-    return Ended(_envelope_error(envelope, words))
+    return Ended(_envelope_error(envelope, words, tool))
 
 
-def _envelope_error(envelope: Mapping[str, Any], words: str) -> Incident | None:
+def _envelope_error(envelope: Mapping[str, Any], words: str, tool: str) -> Incident | None:
     """Read an error envelope: a mark that it failed, without data beside it."""
     response_type = values.text(envelope.get("response_type")) or ""
     marked = envelope.get("isError") is True or envelope.get("is_error") is True
@@ -385,7 +397,7 @@ def _envelope_error(envelope: Mapping[str, Any], words: str) -> Incident | None:
     stated = (isinstance(status, str) and status.lower() == "error") or bool(envelope.get("error"))
     if not (marked or refused or (stated and not has_data)):
         return None
-    said = marks.sentence_in(marks.ENVELOPES, words)
+    said = marks.sentence_in(marks.ENVELOPES, words) or shapes.refusal(words, tool)
     if said is not None:
         return _refused(said, words)
     code = envelope.get("status_code", envelope.get("code", status))

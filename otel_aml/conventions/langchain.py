@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from otel_aml.conventions import values
+from otel_aml.conventions import shapes, values
 from otel_aml.conventions.marks import HANDED_OVER, OUTPUT_TOOLS, TOOL_MESSAGES, Sentence, sentence_in
 from otel_aml.conventions.reading import Turn
 
@@ -96,10 +96,21 @@ def refusal(value: Any) -> tuple[Sentence, str] | None:
     if found is None or any(each.type == "human" for each in found):
         return None
     for each in reversed(found):
-        said = sentence_in(TOOL_MESSAGES, each.text) if each.type == "tool" else None
+        if each.type != "tool":
+            continue
+        said = sentence_in(TOOL_MESSAGES, each.text) or _refusal_by_shape(each)
         if said is not None:
             return said, each.text
     return None
+
+
+def _refusal_by_shape(said: Message) -> Sentence | None:
+    """Find a refusal in a tool message that stands as an error, or else names the very tool that it answers for."""
+    tool = str(said.fields.get("name") or "")
+    found = shapes.refusal(said.text, tool)
+    if found is None or said.fields.get("status") == "error":
+        return found
+    return found if tool and found.tool == tool and said.text.startswith("Error: ") else None
 
 
 def tool_result(value: Mapping[str, Any]) -> tuple[str, bool] | None:

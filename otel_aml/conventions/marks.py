@@ -50,6 +50,30 @@ CONTROL_FLOW: Final[Mapping[str, Flow]] = MappingProxyType(
 )
 """By the full qualified name: a user's own class with the same short name is an error."""
 
+AGENT_PACKAGES: Final[frozenset[str]] = frozenset(
+    {
+        "agent_framework",  # Microsoft
+        "agno",
+        "autogen_agentchat",
+        "autogen_core",
+        "beeai_framework",
+        "camel",
+        "crewai",
+        "dspy",
+        "haystack",
+        "langchain",
+        "langchain_core",
+        "langgraph",
+        "letta",
+        "llama_index",
+        "pydantic_ai",
+        "semantic_kernel",
+        "smolagents",
+        "strands",
+    },
+)
+"""Packages of agent frameworks on PyPI (2026): the shape of an exception's name counts only in them."""
+
 CANCELLATIONS: Final[Mapping[str, Sort]] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -85,6 +109,7 @@ class Sentence:
         about: What was rejected, if anything.
         error_type: How it failed, if that is known.
         named: Finds the tool that was called in vain, as the group `name`.
+        tool: That tool, where it is known already.
         scopes: Only in spans of instrumentation scopes that start so; empty: in any.
         source: Where the words were read.
     """
@@ -95,13 +120,14 @@ class Sentence:
     about: About | None = None
     error_type: str = ""
     named: re.Pattern[str] | None = None
+    tool: str = ""
     scopes: tuple[str, ...] = ()
     source: str
 
     def subject(self, words: str) -> str:
         """Name the tool that was called in vain; empty where the words do not tell."""
         found = self.named.search(words) if self.named is not None else None
-        return found["name"] if found else ""
+        return found["name"] if found else self.tool
 
 
 def sentence_in(sentences: Sequence[Sentence], words: str, scope: str = "") -> Sentence | None:
@@ -461,25 +487,42 @@ RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavai
 
 FRAMEWORK_SCOPES: Final[tuple[str, ...]] = (
     "pydantic-ai",
-    "openinference.instrumentation.langchain",
-    "openinference.instrumentation.openai_agents",
-    "openinference.instrumentation.smolagents",
-    "openinference.instrumentation.google_adk",
-    "openinference.instrumentation.crewai",
-    "openinference.instrumentation.llama_index",
-    "openinference.instrumentation.autogen",
-    "openinference.instrumentation.agno",
     "opentelemetry.instrumentation.langchain",
     "opentelemetry.instrumentation.openai_agents",
     "opentelemetry.instrumentation.crewai",
     "opentelemetry.instrumentation.llamaindex",
-    "opentelemetry.instrumentation.genai.langchain",
-    "opentelemetry.instrumentation.genai.openai_agents",
-    "opentelemetry.instrumentation.genai.smolagents",
     "gcp.vertex.agent",
 )
 """Instrumentation scopes of agent frameworks: their outermost span is a run. Clients of models, HTTP or databases are
 not here."""
+
+FRAMEWORK_PREFIXES: Final[tuple[str, ...]] = (
+    "openinference.instrumentation.",
+    "opentelemetry.instrumentation.genai.",
+)
+"""How the scopes of instrumentations begin that watch agents; what follows is what is watched."""
+
+CLIENTS: Final[frozenset[str]] = frozenset(
+    {
+        "anthropic",
+        "baml",
+        "bedrock",
+        "cohere",
+        "google_genai",
+        "groq",
+        "guardrails",
+        "instructor",
+        "litellm",
+        "mcp",
+        "mistralai",
+        "ollama",
+        "openai",
+        "portkey",
+        "together",
+        "vertexai",
+    },
+)
+"""What such instrumentations watch that is no framework: clients of models and what wraps them (PyPI, 2026)."""
 
 OUTPUT_TOOLS: Final[frozenset[str]] = frozenset({"final_result", "final_answer", "set_model_response"})
 """Names of calls by which a model hands its answer over (pydantic-ai 2.68.0, smolagents 1.26.0, google-adk 2.13.0)."""

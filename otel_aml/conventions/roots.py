@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from otel_aml.conventions import openllmetry, values
 from otel_aml.conventions.kinds import kind
-from otel_aml.conventions.marks import FRAMEWORK_SCOPES
+from otel_aml.conventions.marks import CLIENTS, FRAMEWORK_PREFIXES, FRAMEWORK_SCOPES
 from otel_aml.core.lineage import parents_first
 from otel_aml.core.steps import Kind
 from otel_aml.core.taxonomy import FailureClass
@@ -22,6 +23,7 @@ SAYING = frozenset({names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRAC
 """Where alone a span can say that it is an agent."""
 _CLASSES = frozenset(map(str, FailureClass))
 _FRAMEWORKS = frozenset(FRAMEWORK_SCOPES)
+_REMEMBERED = 1_024
 
 
 def is_case(scope: str) -> bool:
@@ -38,7 +40,32 @@ def carries_verdict(attributes: Mapping[str, Any]) -> bool:
 
 def is_framework(scope: str, frameworks: Iterable[str] = ()) -> bool:
     """Whether a scope is one of an agent framework, or one that the app says is."""
-    return scope in _FRAMEWORKS or scope in frameworks
+    return scope in _FRAMEWORKS or scope in frameworks or _watches_a_framework(scope)
+
+
+@lru_cache(maxsize=256)
+def _watches_a_framework(scope: str) -> bool:
+    """Whether a scope is of an instrumentation for agents, of anything but a client."""
+    prefix = next((each for each in FRAMEWORK_PREFIXES if scope.startswith(each)), None)
+    return prefix is not None and scope.removeprefix(prefix).partition(".")[0] not in CLIENTS
+
+
+class Frameworks(dict[str, bool]):
+    """Says of each scope whether it is of an agent framework, and remembers it: a look-up for every span.
+
+    Args:
+        own: Further scopes that are.
+    """
+
+    def __init__(self, own: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._own = frozenset(own)
+
+    def __missing__(self, scope: str) -> bool:
+        found = is_framework(scope, self._own)
+        if len(self) < _REMEMBERED:
+            self[scope] = found
+        return found
 
 
 def says_agent(scope: str, attributes: Mapping[str, Any], frameworks: Iterable[str] = ()) -> bool:

@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace import SpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
 
 from otel_aml import conventions
-from otel_aml.conventions import FRAMEWORK_SCOPES, Contract, Reading
+from otel_aml.conventions import Contract, Frameworks, Reading
 from otel_aml.conventions.glance import Glance, glance
 from otel_aml.live import end_hook, in_flight, stamp, weighing
 from otel_aml.live.case import CASE_SPAN
@@ -100,7 +100,7 @@ class FailureSpanProcessor(SpanProcessor):
                             else (said is None or said in _NO_AGENTS)
                             and _OPENINFERENCE not in attributes
                             and _TRACELOOP not in attributes
-                            and peeked._instrumentation_scope._name not in self._scopes
+                            and not self._scopes[peeked._instrumentation_scope._name]
                         ):
                             spans = run.spans
                             if len(spans) < self._steps:
@@ -204,7 +204,7 @@ class FailureSpanProcessor(SpanProcessor):
         self._reading_contract = contract or _NO_CONTRACT
         self._glances = not self._reading_contract.failure_marks
         self._answer_tools = self._reading_contract.answer_tools
-        self._scopes = frozenset({*FRAMEWORK_SCOPES, *self._reading_contract.frameworks, names.OUR_SCOPE})
+        self._scopes = Frameworks({*self._reading_contract.frameworks, names.OUR_SCOPE})
 
     # --- the work ------------------------------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class FailureSpanProcessor(SpanProcessor):
 
     def _says_agent(self, span: Span, attributes: Mapping[str, Any]) -> bool:
         scope = span.instrumentation_scope
-        return (scope is not None and scope.name in self._scopes) or conventions.says_agent("", attributes)
+        return (scope is not None and self._scopes[scope.name]) or conventions.says_agent("", attributes)
 
     def _open(self, span: Span, attributes: Mapping[str, Any], *, is_settled: bool) -> None:
         span_id = id_of(span)

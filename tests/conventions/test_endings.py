@@ -48,7 +48,16 @@ def test_control_flow_is_no_error(name, flow, status):
         assert step.asked_again is (flow is marks.Flow.ASKED_AGAIN)
 
 
-@pytest.mark.parametrize("name", ["GraphInterrupt", "my.errors.GraphInterrupt", "app.ModelRetry", "app.StopIteration"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "GraphInterrupt",
+        "my.errors.GraphInterrupt",
+        "app.ModelRetry",
+        "app.StopIteration",
+        "agents.errors.ApprovalRequired",
+    ],
+)
 def test_an_app_s_own_error_of_that_name_is_an_error(name):
     """Matched by the full name."""
     step = ended(exception=(name, "stop"), error="stop")

@@ -28,6 +28,8 @@ RESULTS = [
     '{"isError": true}',
     '{"response_type": "ERROR_HANDLED_BY_X"}',
     "An error occurred while running the tool",
+    "Error executing tool search: down",
+    "Tool 'search' timed out after 3 s",
     '{"data": 1}',
     "{" + " " * 40_000,
 ]
@@ -36,10 +38,17 @@ REFUSED = {
     "data": {"content": "Error: ghost is not a valid tool, try one of [search].", "name": "ghost"},
 }
 FAILED = {"type": "tool", "data": {"content": "down", "name": "search", "status": "error"}}
+FAILED_TO_PARSE = {
+    "type": "tool",
+    "data": {"content": "Error: Unable to parse structured output for tool 'Draft'.", "name": "Draft"},
+}
+UNKNOWN = {"type": "tool", "data": {"content": "Unknown tool: ghost", "name": "ghost", "status": "error"}}
 UPDATES = [
     json.dumps({"messages": [REFUSED]}),
     json.dumps({"outputs": {"messages": [REFUSED]}}),
     json.dumps([{"graph": None, "update": {"messages": [REFUSED]}}]),
+    json.dumps({"messages": [FAILED_TO_PARSE]}),
+    json.dumps({"messages": [UNKNOWN]}),
     json.dumps(FAILED),
     json.dumps({"output": FAILED}),
 ]
@@ -84,7 +93,33 @@ POOL = {
 }
 
 
-@given(attributes=st.fixed_dictionaries({}, optional={key: st.sampled_from(each) for key, each in POOL.items()}))
+def some_of(pool):
+    """Draw spans that say much, and spans that say two or three things alone."""
+    sampled = {key: st.sampled_from(each) for key, each in pool.items()}
+    few = st.lists(st.sampled_from(sorted(pool)), max_size=3, unique=True)
+    return st.fixed_dictionaries({}, optional=sampled) | few.flatmap(
+        lambda keys: st.fixed_dictionaries({key: sampled[key] for key in keys})
+    )
+
+
+ELSEWHERE = [
+    pytest.param({names.OPENINFERENCE_OUTPUT: "done"}, id="an output"),
+    pytest.param({names.TRACELOOP_OUTPUT: '"done"'}, id="an entity's output"),
+    pytest.param({"llm.output_messages.1.message.content": "done"}, id="a numbered message"),
+    pytest.param({"gen_ai.completion.0.content": "done"}, id="a numbered completion"),
+]
+
+
+@pytest.mark.parametrize("said", ELSEWHERE)
+@pytest.mark.parametrize("operation", ["chat", "generate_content", "text_completion"])
+def test_an_answer_in_another_vocabulary_matters(said, operation):
+    """A model that says what it is in GenAI's words may leave its answer elsewhere, where reading finds it."""
+    attributes = {names.GEN_AI_OPERATION: operation, **said}
+    assert read(span(attributes=attributes)).output.read() == "done"
+    assert glance(attributes) is Glance.MATTERS
+
+
+@given(attributes=some_of(POOL))
 def test_a_glance_never_overlooks_what_reading_tells(attributes):
     """When in doubt it says that the span matters. (A plain step's output counts at a root only, always read.)"""
     reading, worth = read(span(attributes=attributes, scope="a framework")), glance(attributes)
@@ -170,7 +205,7 @@ AT_ROOT = POOL | {
 }
 
 
-@given(attributes=st.fixed_dictionaries({}, optional={key: st.sampled_from(each) for key, each in AT_ROOT.items()}))
+@given(attributes=some_of(AT_ROOT))
 def test_a_glance_at_a_root_never_overlooks_what_reading_tells(attributes):
     """Of a run in which nothing else matters, and to which no contract applies."""
     root, worth = read(span(attributes=attributes, scope="a framework")), glance_at_root(attributes)
