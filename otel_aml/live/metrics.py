@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 from opentelemetry import context
 from opentelemetry import metrics as api
@@ -405,7 +406,8 @@ ATTRIBUTE_VALUES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 )
 """What each attribute can hold."""
 
-_published: Final[WeakKeyDictionary[Any, Published]] = WeakKeyDictionary()
+_published: Final[dict[int, tuple[ref[Any], Published]]] = {}
+"""By the identity of the meter provider: one that another library wraps may not be hashable, or equal to another."""
 _global: Final[list[Published]] = []
 _lock: Final = threading.Lock()
 
@@ -444,10 +446,19 @@ def _published_through(provider: MeterProvider | Literal[True]) -> Published:
     if is_global and _global:
         return _global[0]
     given = current if provider is True else provider
-    found = _published.get(given)
+    known = _published.get(id(given))
+    found = known[1] if known is not None and known[0]() is given else None
     if found is None:
-        found = _published[given] = Published()
+        found = Published()
+        _published[id(given)] = (ref(given, partial(_forget, id(given))), found)
         found.create_instruments(given.get_meter(names.OUR_SCOPE))
     if is_global:
         _global.append(found)
     return found
+
+
+def _forget(identity: int, gone: ref[Any]) -> None:
+    """Let go of what went through a provider that is no more, unless another has its place already."""
+    known = _published.get(identity)
+    if known is not None and known[0] is gone:
+        del _published[identity]

@@ -81,6 +81,18 @@ PEERS = {
             provider.add_span_processor(SimpleSpanProcessor(exporter))
             return provider
         """,
+    "mlflow": """
+        import os
+        os.environ["MLFLOW_ENABLE_OTEL_GENAI_SEMCONV"] = "false"
+        from mlflow.tracing.processor.otel import OtelSpanProcessor
+
+        def make():
+            return TracerProvider()
+
+        def theirs(provider):
+            provider.add_span_processor(OtelSpanProcessor(span_exporter=exporter, export_metrics=False))
+            return provider
+        """,
     "phoenix": """
         from phoenix.otel import SimpleSpanProcessor as PhoenixProcessor
         from phoenix.otel import TracerProvider as PhoenixProvider

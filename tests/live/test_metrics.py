@@ -30,6 +30,7 @@ from otel_aml.live.metrics import (
     observe_circuits,
     observe_takeovers,
 )
+from otel_aml.live.processor import FailureSpanProcessor
 from otel_aml.live.tally import FINDINGS, RUN_KINDS, Tally
 from otel_aml.recover.takeover import ApprovalTask, TakeoverQueue
 from tests.live.agents import AGENT, call, run
@@ -526,3 +527,25 @@ def test_a_case_is_counted_with_content_off(make, metered):
         told.answer('{"typology": "structuring", "cited_tx_ids": ["TXN-1", "TXN-8"], "narrative": "n"}')
     assert metered.by("otel_aml.citations", "otel_aml.citation.resolved") == {True: 1, False: 1}
     assert metered.by("otel_aml.runs", "failure.class")["hallucination"] == 1
+
+
+def test_meter_providers_are_told_apart_by_their_identity(make):
+    """One that a library wraps may be equal to another, and then it cannot be hashed."""
+
+    class Wrapped(MeterProvider):
+        def __eq__(self, other):
+            return isinstance(other, Wrapped)
+
+        __hash__ = None
+
+    readers = [InMemoryMetricReader(), InMemoryMetricReader()]
+    providers = [Wrapped(metric_readers=[reader], shutdown_on_exit=False) for reader in readers]
+    before = len(module._published)
+    for provider in providers:
+        for _ in range(2):
+            module.publish(FailureSpanProcessor(), provider)
+    assert len(module._published) == before + 2
+    assert all(reader.get_metrics_data() is not None for reader in readers)
+    published = [module._published[id(provider)][1] for provider in providers]
+    assert published[0] is not published[1]
+    assert [len(each.processors) for each in published] == [2, 2]
