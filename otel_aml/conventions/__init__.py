@@ -26,7 +26,7 @@ from otel_aml.conventions.kinds import kind as kind_of
 from otel_aml.conventions.marks import OUTPUT_TOOLS, Flow
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared, Output, Reading, Turn
 from otel_aml.conventions.roots import SAYING, Frameworks, RunSpans, is_case, is_framework, runs, says_agent
-from otel_aml.core.steps import About, Incident, Kind, Sort, Step
+from otel_aml.core.steps import MAKES_A_RUN, About, Incident, Kind, Sort, Step
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
@@ -156,7 +156,11 @@ def read(span: SpanRecord, contract: Contract = UNDECLARED, *, in_flight: str = 
 
 
 def _first(attributes: Mapping[str, Any], *keys: str) -> Any:
-    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+    for key in keys:
+        value = attributes.get(key)
+        if value is not None:
+            return value
+    return None
 
 
 def _kind(span: SpanRecord) -> Kind:
@@ -166,6 +170,8 @@ def _kind(span: SpanRecord) -> Kind:
 
 def called(span: SpanRecord, kind: Kind) -> str | None:
     """Say which tool, model or retriever a span called; None where only the span itself has a name."""
+    if kind not in MAKES_A_RUN:
+        return None
     attributes = span.attributes
     return (
         gen_ai.dependency(attributes, kind)

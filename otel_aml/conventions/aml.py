@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import values
 from otel_aml.conventions.reading import NOTHING_DECLARED, Declared
@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+_DECLARING: Final = frozenset(
+    {
+        names.CASE_ID,
+        names.EVIDENCE_IDS,
+        names.GOLD_NOTES,
+        names.ANSWER_CITED_IDS,
+        names.ANSWER_TYPOLOGY,
+        names.ANSWER_VALID,
+        names.GOLD_TYPOLOGY,
+        names.JUDGE_CONTEXT_USED,
+        names.SYNTHETIC,
+    }
+)
+
+
 def each_needed(notes: Iterable[str] | None) -> tuple[frozenset[str], ...] | None:
     """Ask for every one of these notes; None stays None."""
     return None if notes is None else tuple(frozenset({note}) for note in sorted(notes))
@@ -19,7 +34,7 @@ def each_needed(notes: Iterable[str] | None) -> tuple[frozenset[str], ...] | Non
 
 def declared(attributes: Mapping[str, Any]) -> Declared:
     """Read what the attributes under `aml.` declare."""
-    if not any(key.startswith("aml.") for key in attributes):
+    if _DECLARING.isdisjoint(attributes):
         return NOTHING_DECLARED
     return Declared(
         case_id=values.text(attributes.get(names.CASE_ID)),

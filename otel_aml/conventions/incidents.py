@@ -183,6 +183,8 @@ def _refused(said: Sentence, words: str) -> Incident:
 
 def _recorded(span: SpanRecord, kind: Kind, control_flow: Mapping[str, str]) -> Ended | None:
     """Read what the instrumentation recorded: control flow whatever the status, an exception where that is ERROR."""
+    if span.status is not Status.ERROR and not span.events and names.ERROR_TYPE not in span.attributes:
+        return None
     type_, message, stack = _exception(span)
     flow = marks.CONTROL_FLOW.get(type_) or control_flow.get(type_) or shapes.control_flow(type_)
     if flow is not None:

@@ -16,10 +16,12 @@ def below(attributes: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], 
         name: What stands before the number, without the dot.
     """
     prefix = f"{name}."
+    keys = [key for key in attributes if key.startswith(prefix)]
+    if not keys:
+        return ()
     found: dict[int, dict[str, Any]] = {}
-    for key, value in attributes.items():
-        if key.startswith(prefix):
-            number, _, rest = key[len(prefix) :].partition(".")
-            if number.isascii() and number.isdecimal():
-                found.setdefault(int(number), {})[rest] = value
+    for key in keys:
+        number, _, rest = key[len(prefix) :].partition(".")
+        if number.isascii() and number.isdecimal():
+            found.setdefault(int(number), {})[rest] = attributes[key]
     return tuple(found[number] for number in sorted(found))

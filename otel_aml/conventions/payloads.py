@@ -33,6 +33,8 @@ def update_of(value: Any) -> Any:
 def turn(value: Any) -> Turn | None:
     """Say what an output gives as an answer; None where it is no object that is known here, but the answer itself."""
     found = values.parsed(value, limit=values.ANSWER_BYTES)
+    if found is None:
+        return None
     if _is_callback(found):
         return turn(found["outputs"]) or Turn(found["outputs"])
     if not values.is_map(found):

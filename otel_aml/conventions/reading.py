@@ -97,7 +97,7 @@ class Declared:
 NOTHING_DECLARED: Final = Declared()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, unsafe_hash=True)  # never changed; `frozen` would make each cost 3 times as much
 class Reading:
     """What one span says.
 

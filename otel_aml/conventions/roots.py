@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 SAYING = frozenset({names.GEN_AI_OPERATION, names.OPENINFERENCE_KIND, names.TRACELOOP_KIND})
 """Where alone a span can say that it is an agent."""
+_VERDICT = frozenset({names.VERDICT, names.CLASS})
 _CLASSES = frozenset(map(str, FailureClass))
 _FRAMEWORKS = frozenset(FRAMEWORK_SCOPES)
 _REMEMBERED = 1_024
@@ -33,6 +34,8 @@ def is_case(scope: str) -> bool:
 
 def carries_verdict(attributes: Mapping[str, Any]) -> bool:
     """Whether the processor wrote its verdict there; where little fitted, the class alone tells."""
+    if _VERDICT.isdisjoint(attributes):
+        return False
     if values.flag(attributes.get(names.VERDICT)) is True:
         return True
     return values.text(attributes.get(names.CLASS)) in _CLASSES

@@ -36,14 +36,19 @@ def parents_first(steps: Iterable[Each]) -> tuple[Each, ...]:
     """
     by_id = {step.span_id: step for step in steps}
     below: dict[str | None, list[str]] = defaultdict(list)
+    tops: list[str] = []
+    rest: list[str] = []
     for span_id in sorted(by_id):
-        below[by_id[span_id].parent_id].append(span_id)
+        parent_id = by_id[span_id].parent_id
+        below[parent_id].append(span_id)
+        (rest if parent_id in by_id else tops).append(span_id)
     ordered: list[Each] = []
-    waiting = deque(sorted(by_id, key=lambda span_id: (by_id[span_id].parent_id in by_id, span_id)))
+    waiting = deque(tops + rest)
     while waiting:
         span_id = waiting.popleft()
         step = by_id.pop(span_id, None)
         if step is not None:
             ordered.append(step)
-            waiting.extendleft(reversed(below[span_id]))
+            if span_id in below:
+                waiting.extendleft(reversed(below[span_id]))
     return tuple(ordered)
