@@ -181,6 +181,9 @@ class CircuitBreaker:
             it between processes.
         clock: Monotonic seconds.
         judge: Says what an exception means for the circuit: one of `Failure`, `Rejected` and `Cancel`.
+
+    Raises:
+        ConfigurationError: The name is no text (a decorator without its parentheses).
     """
 
     def __init__(
@@ -192,6 +195,11 @@ class CircuitBreaker:
         clock: Callable[[], float] = monotonic,
         judge: Callable[[BaseException], type[Report]] = judge,
     ) -> None:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"CircuitBreaker() got a {type(name).__name__} for the name of its dependency; "
+                "give a text: @CircuitBreaker('get_transactions')"
+            )
         self.name = name
         self.policy = CircuitPolicy() if policy is None else policy
         self._store: CircuitStore = ProcessCircuitStore() if store is None else store

@@ -80,7 +80,8 @@ def guarded(  # noqa: PLR0913 - all but the step go by keyword, and have a defau
         dependency: What the step calls; by default the breaker's name, else the step. Never a case or a user: all
             guards of one dependency share one retry budget.
         takeover: Where a step goes that a person must take over.
-        freeze: Gives what the task keeps, as arguments of `ApprovalTask`: `state`, `case_id`, `plan`, ...
+        freeze: Called without arguments; gives what the task keeps, as arguments of `ApprovalTask`: `state`, `case_id`,
+            `plan`, ... Where it raises, or gives what no task can keep, the step is handed over without.
         classify: Names the class of an exception that the app knows better; None leaves it to `classify_error`.
         fallback: Decorator only: gives what to return in the place of raising, once nothing more is tried.
         passes_on: Further exceptions that are no failure: they go through untouched.
@@ -90,8 +91,13 @@ def guarded(  # noqa: PLR0913 - all but the step go by keyword, and have a defau
             span that is current.
 
     Raises:
-        ConfigurationError: `execute` is neither, or is `transient` without a word on whether the step is idempotent.
+        ConfigurationError: The step is no text (a decorator without its parentheses), `execute` is neither, or is
+            `transient` without a word on whether the step is idempotent.
     """
+    if not isinstance(step_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(
+            f"guarded() got {_named(step_id)} for the name of its step; give a text: @guarded('get_transactions')"
+        )
     if execute not in {"recommend", "transient"}:
         raise ConfigurationError(f"execute={execute!r} is not known; give 'recommend' or 'transient'")
     if execute == "transient" and idempotent is None:
@@ -121,6 +127,10 @@ def guarded(  # noqa: PLR0913 - all but the step go by keyword, and have a defau
             tracer_provider=tracer_provider,
         )
     )
+
+
+def _named(found: object) -> str:
+    return f"the function {found.__qualname__}" if inspect.isroutine(found) else f"a {type(found).__name__}"
 
 
 class Guard:

@@ -204,18 +204,26 @@ class RunningStep:
         settings = self.settings
         if settings.takeover is None:
             return None
+        try:
+            return settings.takeover.submit(self._task(error))
+        except Exception as fault:  # noqa: BLE001 - the app's own error goes on
+            _say("a step could not be handed over", fault)
+            return None
+
+    def _task(self, error: StepError) -> ApprovalTask:
+        """Make the task of the person who takes over; a state that cannot be had takes no case away from them."""
         from otel_aml.recover.takeover.task import ApprovalTask
 
         context = self.span.get_span_context()
         kept: dict[str, Any] = {"state": {}}
         if context.is_valid:
             kept["trace_id"] = trace.format_trace_id(context.trace_id)
-        try:
-            kept |= {} if settings.freeze is None else settings.freeze()
-            return settings.takeover.submit(ApprovalTask.of_error(error, **kept))
-        except Exception as fault:  # noqa: BLE001 - the app's own error goes on
-            _say("a step could not be handed over", fault)
-            return None
+        if self.settings.freeze is not None:
+            try:
+                return ApprovalTask.of_error(error, **kept | dict(self.settings.freeze()))
+            except Exception as fault:  # noqa: BLE001 - the app's own function
+                _say("freeze=, called without arguments, gave nothing to keep; the step is handed over without", fault)
+        return ApprovalTask.of_error(error, **kept)
 
     def _note_end(self, outcome: Outcome) -> None:
         """Write what became of the step. On a span that is not ours these names may be the verdict's."""

@@ -153,6 +153,14 @@ class TestDecorating:
 
         asyncio.run(work())
 
+    def test_a_decorator_without_its_parentheses_is_refused(self):
+        """Its function would be the name, and never run."""
+        with pytest.raises(ConfigurationError, match=r"got a function for the name .*; give a text: @CircuitBreaker"):
+
+            @CircuitBreaker
+            def fetch():
+                return 1
+
     def test_a_generator_is_refused(self, breaker):
         """Its call ends before its work begins, and would always go well."""
 

@@ -639,6 +639,17 @@ def test_a_fault_on_the_way_never_replaces_the_apps_error(settings, form, caplog
     assert "secret" not in caplog.text
 
 
+@pytest.mark.parametrize("freeze", [lambda: 1 / 0, lambda case_id: {}, lambda: {"state": object()}, lambda: None])
+def test_a_state_that_cannot_be_had_takes_no_case_away(freeze, caplog):
+    """The person is asked all the same, and the log says what was wrong with it."""
+    queue = Queue()
+    with pytest.raises(PermissionError), guarded("fetch", takeover=queue, freeze=freeze) as step:
+        raise PermissionError
+    assert [task.step_id for task in queue.tasks] == ["fetch"]
+    assert step.failure.outcome == "handed_over"
+    assert "freeze=, called without arguments, gave nothing to keep" in caplog.text
+
+
 def test_a_span_that_cannot_be_had_is_no_matter_of_the_apps(waits):
     """The step runs without."""
 
@@ -914,6 +925,19 @@ def test_to_run_something_it_must_be_known_whether_that_does_harm():
         guarded("file_report", execute="transient")
     with pytest.raises(ConfigurationError, match="give 'recommend' or 'transient'"):
         guarded("fetch", execute="all")
+
+
+def test_a_decorator_without_its_parentheses_is_said_where_it_stands():
+    """Not at the first call, in words of Python's own."""
+    said = r"the function .*fetch for the name of its step; give a text: @guarded\('get_transactions'\)"
+    with pytest.raises(ConfigurationError, match=said):
+
+        @guarded
+        def fetch():
+            return 1
+
+    with pytest.raises(ConfigurationError, match="got a NoneType for the name"):
+        guarded(None)
 
 
 def test_a_generator_cannot_be_guarded():
