@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -240,7 +240,8 @@ def export(
                 written += 1
                 sys.stdout.write(f"{json_module.dumps(line)}\n")
     sys.stdout.flush()
-    say(f"decisions: {count}, lines: {written}; the others say nothing of it, or name no run and no case")
+    others = "" if written == count else "; the others say nothing of it, or name no run and no case"
+    say(f"decisions: {count}, lines: {written}{others}")
 
 
 @app.command()
@@ -442,7 +443,11 @@ def _when(task: TaskSummary) -> str:
     if task.is_overdue:
         return f"OVERDUE ({task.escalation})"
     soon = min((each for each in (task.due_at, task.expires_at) if each is not None), default=None)
-    return "-" if soon is None else f"by {soon:%Y-%m-%d}"
+    if soon is None:
+        return "-"
+    now = task.created_at + timedelta(seconds=task.age_seconds)  # by the queue's own clock
+    is_near = soon - now < timedelta(days=1)
+    return f"by {soon.astimezone(UTC):%H:%M} UTC" if is_near else f"by {soon.astimezone(UTC):%Y-%m-%d}"
 
 
 def _lines(task: QueuedTask) -> Iterator[str]:

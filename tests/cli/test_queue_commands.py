@@ -63,6 +63,18 @@ class TestLooking:
         assert "ann" in second
         assert "otel-aml: waiting 1, claimed 1, decided 0, overdue 0; the oldest waits" in found.err
 
+    def test_a_list_says_when_by_the_hour_where_that_is_near(self, run, queue):
+        """A day says nothing of a decision that is due this afternoon."""
+        for number, left in enumerate([timedelta(hours=3), timedelta(days=3)]):
+            moment = datetime.now(UTC) + left
+            queue.submit(
+                ApprovalTask(
+                    id=f"due-{number}", kind="error_review", failure_class="tool_failure", state=1, expires_at=moment
+                )
+            )
+            line = next(each for each in run("queue", "list").out.splitlines() if each.startswith(f"due-{number}"))
+            assert (f"by {moment:%H:%M} UTC" if number == 0 else f"by {moment:%Y-%m-%d}") in line
+
     def test_a_list_is_narrowed(self, run, queue):
         """By status, kind and case; as JSON with the counts."""
         queue.decide("err-1", "retry", by="ann")
@@ -227,7 +239,8 @@ class TestTheOffice:
         run("queue", "decide", "err", "retry")
         gold = run("queue", "export")
         assert json.loads(gold.out) == {"trace_id": "0" * 31 + "1", "case_id": "C-18", "typology": "structuring"}
-        assert "decisions: 2, lines: 1" in gold.err
+        assert "decisions: 2, lines: 1; the others say nothing" in gold.err
+        assert run("queue", "export", "--as", "decisions").err == "otel-aml: decisions: 2, lines: 2\n"
         (tmp_path / "gold.jsonl").write_text(gold.out, encoding="utf-8")
         (tmp_path / "judged.jsonl").write_text(run("queue", "export", "--as", "judged").out, encoding="utf-8")
         label = read_labels(tmp_path / "gold.jsonl", tmp_path / "judged.jsonl", Problems()).of("0" * 31 + "1", None)

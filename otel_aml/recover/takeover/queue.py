@@ -422,7 +422,7 @@ class TakeoverQueue:
         checked_name(by, "by")
         with self._database.transaction(writes=True) as session:
             if not session.change(sql.END_HOLD, id=hold_id):
-                raise UnknownTask(f"there is no hold {hold_id!r:.60}; `holds()` lists them")
+                raise UnknownTask(f"there is no hold {hold_id!r:.60}; give the id of one that is listed")
             self._append(session, self._now(session), Act.HOLD_RELEASED, by=by, data={"hold": hold_id})
 
     def holds(self) -> list[dict[str, Any]]:
