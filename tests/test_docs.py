@@ -10,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,21 @@ class TestNames:
         not_attributes = {attributes.EXCEPTION_EVENT, attributes.SCHEMA, attributes.OUR_SCOPE}
         names = {value for name, value in vars(attributes).items() if name.isupper()} - not_attributes
         assert {name for name in names if f"`{name}`" not in page} == set()
+
+    def test_every_extra_for_users_is_explained(self):
+        """Those that `all` stands for."""
+        extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"][
+            "optional-dependencies"
+        ]
+        (brought,) = re.findall(r"otel-aml\[(.*)\]", extras["all"][0])
+        assert {name for name in brought.split(",") if f"| `{name}` |" not in README} == set()
+
+    def test_every_variable_of_the_collector_is_explained(self):
+        """Whoever sets it up reads one table."""
+        used = re.findall(r"\$\{env:(\w+)", (ROOT / "collector-config.yaml").read_text(encoding="utf-8"))
+        page = (ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8")
+        unknown = {name for name in used if f"`{name}`" not in page and not name.startswith("CLICKHOUSE_")}
+        assert (bool(used), unknown) == (True, set())
 
     def test_every_link_leads_somewhere(self):
         """Also to the headings within."""
