@@ -92,7 +92,7 @@ class FailureSpanProcessor(SpanProcessor):
                     if type(run) is tuple:
                         run = run[0]
                     if type(run) is Run and exception() is None:
-                        attributes = peeked._attributes._dict
+                        attributes = peeked.attributes.copy()
                         said = attributes.get(_OPERATION)
                         if (
                             peeked._name != CASE_SPAN
@@ -130,7 +130,7 @@ class FailureSpanProcessor(SpanProcessor):
                     and peeked._status._status_code is not _ERROR
                     and exception() is None
                 ):
-                    attributes = peeked._attributes._dict
+                    attributes = peeked.attributes.copy()
                     if type(run) is tuple and _OPERATION in attributes:
                         run = run[0]
                     if type(run) is Run and self._glances:
