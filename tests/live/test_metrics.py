@@ -88,7 +88,8 @@ def sources(monkeypatch):
 
 
 @pytest.fixture
-def both(make, metered):
+def both(make, metered, sources):
+    """A processor and its meter; circuits of other tests are known to the process too, so its doors are emptied."""
     traced = make()
     metered.install(traced.provider)
     return traced, metered
@@ -103,7 +104,6 @@ def answered(traced, cited, typology="structuring"):
 
 
 class TestWhatIsCounted:
-    @pytest.mark.usefixtures("sources")  # circuits of other tests are known to the process too
     def test_all_that_can_occur_is_there_before_the_first_run(self, both):
         """A series that is born at one is invisible to `increase()`, and the page would not come."""
         _, metered = both
