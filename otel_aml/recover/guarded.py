@@ -105,9 +105,7 @@ def guarded(  # noqa: PLR0913 - all but the step go by keyword, and have a defau
             f"guarded({step_id!r}, execute='transient') would do the step again by itself; say idempotent=True if that "
             "does no harm, or idempotent=False"
         )
-    passes_on = passes_on if isinstance(passes_on, tuple) else (passes_on,)
-    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in passes_on):
-        raise ConfigurationError(f"passes_on={passes_on!r} holds something else than exceptions; give their classes")
+    passes_on = _exceptions(passes_on)
     named = dependency or (step_id if breaker is None else breaker.name)
     return Guard(
         Settings(
@@ -332,3 +330,11 @@ async def _attempts_async(step: RunningStep) -> AsyncIterator[Attempt]:
                 return  # nobody entered it: there is nothing to wait for
     finally:
         step.end()
+
+
+def _exceptions(given: Any) -> tuple[type[BaseException], ...]:
+    """Check what is to go through untouched, before a step fails."""
+    found = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
+    if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
+        raise ConfigurationError(f"passes_on={given!r} holds something else than exceptions; give their classes")
+    return found

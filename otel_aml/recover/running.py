@@ -21,7 +21,7 @@ from otel_aml.recover.steps import note
 from otel_aml.spans import attributes as names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Generator, Mapping
 
     from opentelemetry.trace import Span, TracerProvider
 
@@ -241,7 +241,7 @@ class RunningStep:
 
 
 @contextlib.contextmanager
-def _quietly(what: str) -> Iterator[None]:
+def _quietly(what: str) -> Generator[None]:
     """Log a fault of ours: what the app returns or raises goes on."""
     try:
         yield
