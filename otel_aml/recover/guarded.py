@@ -334,7 +334,7 @@ async def _attempts_async(step: RunningStep) -> AsyncIterator[Attempt]:
 
 def _exceptions(given: Any) -> tuple[type[BaseException], ...]:
     """Check what is to go through untouched, before a step fails."""
-    found = cast("tuple[Any, ...]", given) if isinstance(given, tuple) else (given,)
+    found: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
         raise ConfigurationError(f"passes_on={given!r} holds something else than exceptions; give their classes")
     return found
