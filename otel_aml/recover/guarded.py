@@ -332,9 +332,9 @@ async def _attempts_async(step: RunningStep) -> AsyncIterator[Attempt]:
         step.end()
 
 
-def _exceptions(given: Any) -> tuple[type[BaseException], ...]:
+def _exceptions(given: object) -> tuple[type[BaseException], ...]:
     """Check what is to go through untouched, before a step fails."""
-    found: tuple[Any, ...] = given if isinstance(given, tuple) else (given,)
+    found = cast("tuple[object, ...]", given) if isinstance(given, tuple) else (given,)
     if not all(isinstance(each, type) and issubclass(each, BaseException) for each in found):
         raise ConfigurationError(f"passes_on={given!r} holds something else than exceptions; give their classes")
-    return found
+    return cast("tuple[type[BaseException], ...]", found)
