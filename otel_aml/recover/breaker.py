@@ -331,5 +331,6 @@ def _new_id() -> str:
 def _say(name: str, circuit: Circuit) -> None:
     level = logging.WARNING if circuit.state is CircuitState.OPEN else logging.INFO
     wait = f", asks again in {circuit.retry_after:.1f} s" if circuit.state is CircuitState.OPEN else ""
+    told = repr(name)[1:-1]  # a line of a log holds neither a line break nor half a character
     with contextlib.suppress(Exception):  # a broken log handler must not reach the app
-        _LOG.log(level, "otel_aml: the circuit of %s is %s%s", name, circuit.state, wait)
+        _LOG.log(level, "otel_aml: the circuit of %s is %s%s", told, circuit.state, wait)

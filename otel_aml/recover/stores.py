@@ -313,7 +313,7 @@ if hasattr(os, "register_at_fork"):
 
 def _say(words: str) -> None:
     with contextlib.suppress(Exception):  # a broken log handler must not reach the app
-        _LOG.warning("otel_aml: %s", words)
+        _LOG.warning("otel_aml: %s", repr(words)[1:-1])  # names and Redis's words are from outside
 
 
 def _script() -> str:

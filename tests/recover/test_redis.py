@@ -112,7 +112,7 @@ class TestTogether:
             assert (breaker.circuit.state, store.is_shared) == (OPEN, True)
             assert client.keys("*") == [b"bank:tool"]
 
-    def test_a_key_that_holds_something_else(self, store, client):
+    def test_a_key_that_holds_something_else(self, store, client, caplog):
         """The breaker works, in this process alone; the circuits of other dependencies go on being shared."""
         client.set("otel_aml:circuit:tool", "not a circuit")
         client.hset("otel_aml:circuit:spoilt", mapping={"state": "open", "open_until": "soon"})
@@ -126,6 +126,7 @@ class TestTogether:
         assert set(taken["faults"]) == {"ResponseError", "UnicodeEncodeError"}
         CircuitBreaker("another", policy=LONG, store=store).allow().success()
         assert store.stats()["shared"] == 2
+        assert caplog.text.isascii()
 
     def test_a_server_whose_clock_is_set_back(self, store, client):
         """No wait becomes longer than it was; here the clock stood an hour ahead when the circuit opened."""
