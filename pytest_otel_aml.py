@@ -82,7 +82,7 @@ def _lines(decision: Any) -> Iterator[str]:
 
     yield gate_output.headline(decision)
     for row in decision.rows:
-        yield f"{row.status:<9}  {row.name}, {row.allowed}: {gate_output.figure(row)}"
+        yield f"{row.status:<9}  {row.name}, {row.allowed}: {gate_output.figure(row.seen)}"
         if row.reason:
             yield f"           {row.reason}"
         if row.stops:

@@ -74,6 +74,9 @@ def gate(  # noqa: PLR0913 - the options of the command
     summary: Annotated[
         Path | None, typer.Option("--summary", metavar="MD", help="Also add a summary in Markdown to this file.")
     ] = None,
+    prometheus: Annotated[
+        Path | None, typer.Option("--prometheus", metavar="PROM", help="Also write gauges in the format of Prometheus.")
+    ] = None,
     github: Annotated[
         bool | None,
         typer.Option(
@@ -107,6 +110,8 @@ def gate(  # noqa: PLR0913 - the options of the command
         _written(junit, gate_output.junit(decision))
     if summary is not None:
         _written(summary, gate_output.markdown(decision).encode(), adds=True)
+    if prometheus is not None:
+        _written(prometheus, gate_output.prometheus(decision))
     if on_github:
         _tell_github(decision, to_stderr=json)
     if not json:
@@ -151,12 +156,23 @@ def _draw(decision: Decision) -> None:
         table.add_column(name, overflow="fold", no_wrap=name == "class or metric")
     for row in decision.rows:
         style = "bold" if row.stops else ""
-        cells = (str(row.status), row.name, row.allowed, gate_output.figure(row))
+        cells = (str(row.status), row.name, row.allowed, gate_output.figure(row.seen))
         table.add_row(*(Text(cell, style=style) for cell in cells))
     out.print(table)
+    if decision.typologies:
+        out.print(_typologies(decision))
     for row in decision.rows:
         if row.reason:
             out.print(Text(f"{row.name} ({row.kind}) {row.status}: {visible(row.reason, 1_000)}"))
         if row.stops:
             for run in row.runs:
                 out.print(Text(f"  look at {visible(str(run), 200)}"))
+
+
+def _typologies(decision: Decision) -> Table:
+    table = Table(title="Typologies against the labels", box=SIMPLE_HEAD, title_justify="left")
+    for name in gate_output.TYPOLOGY_COLUMNS:
+        table.add_column(name, overflow="fold")
+    for row in decision.typologies:
+        table.add_row(*map(Text, gate_output.typology_cells(row)))
+    return table

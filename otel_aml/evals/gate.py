@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from otel_aml.evals.measures import Measures, Sighting
+    from otel_aml.evals.measures import Measures, Sighting, TypologyRow
 
 BAND_RUNS: Final = 3
 """So many baselines show how much the rates differ from run to run."""
@@ -87,11 +87,19 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """All rows: limits by the order of the tree, floors, comparisons."""
+    """All rows: limits by the order of the tree, floors, comparisons.
+
+    Args:
+        counts: How often each check fired, of how many decided.
+        typologies: Each typology against the labels; it decides nothing.
+        judge_calibrated: Whether the judge that was asked is calibrated; None if none was.
+    """
 
     rows: tuple[Row, ...]
     runs: int
     counts: Mapping[str, Proportion]
+    typologies: tuple[TypologyRow, ...] = ()
+    judge_calibrated: bool | None = None
 
     @property
     def passed(self) -> bool:
@@ -110,9 +118,11 @@ class Decision:
                 "schema": _SCHEMA,
                 "passed": self.passed,
                 "runs": self.runs,
+                "judge_calibrated": self.judge_calibrated,
                 "counts": {name: {"fired": seen.count, "decided": seen.of} for name, seen in self.counts.items()},
             },
             "rows": [row.plain() for row in self.rows],
+            "typologies": [row.plain() for row in self.typologies],
         }
 
 
@@ -136,6 +146,8 @@ def decide(
         calibrated: Whether the judge that gave its word is calibrated.
     """
     asked = _Asked(measures, config, calibrated=calibrated)
+    judged = [each for each in FAILURES if TAXONOMY[each].eval_type is EvalType.JUDGE]
+    asks_judge = any(each in config.limits or measures.classes[each].judged for each in judged)
     limits = [asked.limit(each, config.limits[each]) for each in FAILURES if each in config.limits]
     floors = [asked.floor(metric, config.floors[metric]) for metric in Metric if metric in config.floors]
     compared = asked.against(baselines) if baselines else []
@@ -143,6 +155,8 @@ def decide(
         rows=(*limits, *floors, *compared),
         runs=measures.runs,
         counts={str(each): seen for each, seen in counts_of(measures).items()},
+        typologies=measures.typologies.rows(),
+        judge_calibrated=calibrated if asks_judge else None,
     )
 
 

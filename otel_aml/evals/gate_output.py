@@ -5,14 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from xml.etree import ElementTree as ET
 
+from otel_aml.errors import ConfigurationError
 from otel_aml.evals.gate import Status
 from otel_aml.offline.render import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from otel_aml.evals.agreement import Proportion
     from otel_aml.evals.gate import Decision, Row
+    from otel_aml.evals.measures import TypologyRow
 
+TYPOLOGY_COLUMNS: Final = ("typology", "precision (95 % interval)", "recall", "false-positive rate")
 _LONG: Final = 1_000
 _MARKS: Final = {Status.PASSED: "✅", Status.STOPPED: "❌", Status.UNCHECKED: "❓", Status.REFERENCE: "◽"}
 
@@ -25,12 +29,17 @@ def headline(decision: Decision) -> str:
     return f"the gate stops this: {names} ({decision.runs} runs)"
 
 
-def figure(row: Row) -> str:
-    """Show what was seen, with its interval."""
-    value, interval = row.seen.value, row.seen.interval
+def figure(seen: Proportion) -> str:
+    """Show a share, with its interval."""
+    value, interval = seen.value, seen.interval
     if value is None or interval is None:
-        return f"- ({row.seen.count}/{row.seen.of})"
-    return f"{value:.1%} ({row.seen.count}/{row.seen.of}; {interval.low:.1%} to {interval.high:.1%})"
+        return f"- ({seen.count}/{seen.of})"
+    return f"{value:.1%} ({seen.count}/{seen.of}; {interval.low:.1%} to {interval.high:.1%})"
+
+
+def typology_cells(row: TypologyRow) -> tuple[str, str, str, str]:
+    """Show how one typology fares against the labels, in the order of `TYPOLOGY_COLUMNS`."""
+    return visible(row.typology, _LONG), figure(row.precision), figure(row.recall), figure(row.false_positives)
 
 
 def junit(decision: Decision) -> bytes:
@@ -51,7 +60,7 @@ def junit(decision: Decision) -> bytes:
             failure.text = "\n".join((reason, *(f"look at: {each}" for each in _shown(row))))
         elif row.status is Status.REFERENCE:
             ET.SubElement(case, "skipped", message=reason)
-        ET.SubElement(case, "system-out").text = f"{figure(row)}, {row.allowed}"
+        ET.SubElement(case, "system-out").text = f"{figure(row.seen)}, {row.allowed}"
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root)
@@ -89,13 +98,37 @@ def markdown(decision: Decision) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for row in decision.rows:
-        cells = (_MARKS[row.status], f"`{row.name}`", row.allowed, figure(row), row.reason)
+        cells = (_MARKS[row.status], f"`{row.name}`", row.allowed, figure(row.seen), row.reason)
         lines.append(f"| {' | '.join(map(_cell, cells))} |")
     for row in decision.stopping:
         if row.runs:
             lines += ["", f"Runs to look at for `{row.name}` ({row.kind}):", ""]
             lines += [f"- {_cell(each)}" for each in _shown(row)]
+    if decision.typologies:
+        lines += ["", f"| {' | '.join(TYPOLOGY_COLUMNS)} |", "| --- | --- | --- | --- |"]
+        lines += [f"| {' | '.join(map(_cell, typology_cells(row)))} |" for row in decision.typologies]
     return "\n".join(lines) + "\n"
+
+
+def prometheus(decision: Decision) -> bytes:
+    """Write gauges as Prometheus reads them: whether the gate passed, over how many runs, and its judge's standing.
+
+    Raises:
+        ConfigurationError: The extra `prometheus` is not there.
+    """
+    try:
+        from prometheus_client import CollectorRegistry, Gauge, generate_latest
+    except ImportError as error:
+        raise ConfigurationError(
+            "writing for Prometheus needs prometheus_client; install it with: pip install 'otel-aml[prometheus]'"
+        ) from error
+    registry = CollectorRegistry()
+    Gauge("otel_aml_gate_passed", "1 if nothing stops the merge.", registry=registry).set(decision.passed)
+    Gauge("otel_aml_gate_runs", "Runs that the gate looked at.", registry=registry).set(decision.runs)
+    if decision.judge_calibrated is not None:
+        told = "1 if the judge whose word the gate asks agrees with people."
+        Gauge("otel_aml_judge_calibrated", told, registry=registry).set(decision.judge_calibrated)
+    return generate_latest(registry)
 
 
 def _cell(text: str) -> str:

@@ -7,9 +7,9 @@ import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from otel_aml.core.precedents import BOUNDARIES
 from otel_aml.core.taxonomy import FailureClass
@@ -53,13 +53,28 @@ RUBRIC_HASH: Final = hashlib.sha256(RUBRIC.encode()).hexdigest()[:16]
 
 
 class Question(BaseModel):
-    """One line of `questions.jsonl`: the needed notes of a run, which were retrieved, and its answer."""
+    """One line of `questions.jsonl`: the needed notes of a run, which were retrieved, and its answer.
+
+    The run is named by its case, or by its trace.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
-    case_id: Annotated[str, Field(min_length=1)]
+    case_id: Annotated[str | None, Field(min_length=1)] = None
+    trace_id: Annotated[str | None, Field(min_length=1)] = None
     notes: Annotated[list[str], Field(min_length=1)]
     answer: Annotated[str, Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _names_a_run(self) -> Self:
+        if (self.case_id is None) == (self.trace_id is None):
+            raise ValueError("either case_id or trace_id is expected")
+        return self
+
+    @property
+    def run(self) -> dict[str, str]:
+        """Name the run as a line of labels does."""
+        return {"trace_id": self.trace_id or ""} if self.case_id is None else {"case_id": self.case_id}
 
     def text(self) -> str:
         """Give what the judge reads."""
@@ -154,7 +169,7 @@ class Judging:
 def judged_lines(judge: str, questions: Iterable[Question], words: Iterable[str | None]) -> list[dict[str, object]]:
     """Give the lines of `judged.jsonl`; what is unchecked has none."""
     return [
-        {"case_id": question.case_id, "context_used": WORDS[word], "judge": judge, "rubric": RUBRIC_HASH}
+        {**question.run, "context_used": WORDS[word], "judge": judge, "rubric": RUBRIC_HASH}
         for question, word in zip(questions, words, strict=True)
         if word is not None
     ]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from exports import case, failed, good, line, span, trace_id, write
+from prometheus_client.parser import text_string_to_metric_families
 
 from otel_aml.core.taxonomy import FAILURES, FailureClass
 from otel_aml.errors import ConfigurationError, InputError, NothingUnderstood
@@ -173,6 +174,29 @@ class TestJudge:
         measures = seen(context_pollution=(50, 100))
         assert status(decide(measures, config(context_pollution=0), calibrated=True)) is Status.STOPPED
         assert status(decide(measures, config(context_pollution=50), calibrated=True)) is Status.PASSED
+
+    @pytest.mark.parametrize(
+        ("limits", "judged", "calibrated", "expected"),
+        [
+            pytest.param({"context_pollution": 0}, 0, False, False, id="a limit that only a judge can keep"),
+            pytest.param({"hallucination": 0}, 100, False, False, id="words that were counted"),
+            pytest.param({"context_pollution": 0}, 100, True, True, id="calibrated"),
+            pytest.param({"hallucination": 0}, 0, False, None, id="no judge is asked"),
+        ],
+    )
+    def test_it_is_told_whether_its_judge_is_calibrated(self, limits, judged, calibrated, expected):
+        """In JSON, and as a gauge that an alert waits for; without a judge there is none."""
+        measures = seen(context_pollution=(0, judged), hallucination=(0, 100))
+        decision = decide(measures, config(**limits), calibrated=calibrated)
+        assert decision.plain()["gate"]["judge_calibrated"] is expected
+        gauges = {
+            sample.name: sample.value
+            for family in text_string_to_metric_families(gate_output.prometheus(decision).decode())
+            for sample in family.samples
+        }
+        assert gauges["otel_aml_gate_passed"] == decision.passed
+        assert gauges["otel_aml_gate_runs"] == 100
+        assert gauges.get("otel_aml_judge_calibrated") == expected
 
 
 class TestBaseline:
@@ -378,6 +402,17 @@ class TestOutput:
         found = gate_output.markdown(self.DECISION)
         assert "### otel-aml gate: stopped" in found
         assert f"- {'ab' * 16} (case C-1)" in found
+
+    def test_each_typology_stands_beside_its_labels(self):
+        """In JSON and in the summary, whatever it is called."""
+        measures = seen(typology_misjudge=(1, 3))
+        measures.typologies.pairs.update({("cycle", "cycle"): 2, ("none", "a|<b>"): 1})
+        decision = decide(measures, config(typology_misjudge=3))
+        rows = {each["typology"]: each for each in decision.plain()["typologies"]}
+        assert set(rows) == {"cycle", "none", "a|<b>"}
+        assert rows["cycle"]["recall"]["value"] == 1.0
+        assert rows["a|<b>"]["false_positive_rate"]["count"] == 1
+        assert "| a\\|&lt;b> | 0.0% (0/1; 0.0% to 79.3%) | - (0/0) |" in gate_output.markdown(decision)
 
     def test_json_has_no_number_that_does_not_exist(self):
         """0/0 is null."""
