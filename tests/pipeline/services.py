@@ -139,7 +139,7 @@ class Collector:
     trace_store: str = "127.0.0.1:1"
     settings: dict[str, str] = field(default_factory=dict)
     overlays: tuple[Path, ...] = ()
-    gates: str = "ottl.set.allowNil"
+    gates: str = "ottl.set.allowNil,ottl.functions.enableLambda"
     process: Process | None = None
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import agents
 import pytest
-from services import otel_aml, until
+from services import Collector, otel_aml, until
 
 pytestmark = pytest.mark.collector
 
@@ -107,3 +107,28 @@ def test_the_trace_store_gets_every_failing_run(trace_store, sent):
 
     until("all failing runs", lambda: sum(name not in {"pass", "cancelled"} for name in verdicts()) == failing)
     assert verdicts().count("pass") < sent["pass"]
+
+
+@pytest.mark.parametrize(("token", "code"), [("right", 0), ("wrong", 2)])
+def test_the_demo_can_be_sent_through_a_collector(tmp_path, certificate, token, code):
+    """All of its spans, by one option; what is refused is said."""
+    command = "from otel_aml.cli import main; main()"
+    with Collector(tmp_path / "collector", *certificate) as own:
+        given = {} if token == "right" else {"token": token}
+        done = subprocess.run(
+            [
+                *(sys.executable, "-c", command, "demo", "--seed", "7", "--cases", "20", "--out", str(tmp_path)),
+                *("--otlp", f"https://127.0.0.1:{own.http}"),
+            ],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=own.agent_environment(protocol="http/protobuf", **given),
+        )
+        assert done.returncode == code, done.stderr
+        written = otel_aml("classify", tmp_path / "traces.jsonl")["runs"]
+        if code:
+            assert "took 0 of" in done.stderr
+            assert not any(path.stat().st_size for path in own.secure.glob("*"))
+        else:
+            assert otel_aml("classify", own.secure)["runs"] == written

@@ -287,7 +287,9 @@ def test_without_the_gate_a_span_with_links_stays_in(tmp_path, certificate):
     """Links can only be emptied behind a feature gate: who forgets it loses the span, not the secret."""
     with (
         TraceStore() as store,
-        Collector(tmp_path, *certificate, trace_store=store.address, gates="-ottl.set.allowNil") as collector,
+        Collector(
+            tmp_path, *certificate, trace_store=store.address, gates="-ottl.set.allowNil,ottl.functions.enableLambda"
+        ) as collector,
     ):
         send(collector, REQUEST)
         until("the root", store.spans)
