@@ -27,15 +27,23 @@ Examples:
 
     otel-aml demo --seed 7 --cases 500 --out demo/
 
+    otel-aml demo --otlp http://127.0.0.1:4318
+
     otel-aml demo --serve
 """
 
 
-def demo(
+def demo(  # noqa: PLR0913 - the options of the command
     *,
     seed: Annotated[int, typer.Option("--seed", help="The same seed gives the same runs.")] = 20261130,
     cases: Annotated[int, typer.Option("--cases", min=1, help="How many cases the copilot works on.")] = 200,
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the files go.")] = Path(),
+    otlp: Annotated[
+        str | None,
+        typer.Option(
+            "--otlp", metavar="URL", help="Also send the spans to a Collector, such as http://127.0.0.1:4318."
+        ),
+    ] = None,
     serve: Annotated[
         bool,
         typer.Option("--serve", help="Serve the copilot's page instead: work on its cases, hand over, take over."),
@@ -53,7 +61,7 @@ def demo(
     from otel_aml.demo import run
 
     with _progress(cases) as progress:
-        run.write_demo(out, seed=seed, cases=cases, progress=progress)
+        run.write_demo(out, seed=seed, cases=cases, send_to=otlp, progress=progress)
     traces, gold, judged = out / run.TRACES, out / run.GOLD, out / run.JUDGED
     with analysed(Given(files=[str(traces)], gold=gold, judged=judged)) as analysis:
         show(analysis, reports.report(analysis), json=False)

@@ -28,6 +28,7 @@ from otel_aml.demo.judge import JUDGE, RUBRIC_HASH, context_used
 from otel_aml.demo.model import SarDraft
 from otel_aml.demo.notes import BY_ID
 from otel_aml.demo.provider import RateLimitError
+from otel_aml.demo.sending import Keeping, send
 from otel_aml.errors import ConfigurationError
 from otel_aml.spans import attributes as names
 
@@ -172,21 +173,24 @@ def write_demo(  # noqa: PLR0913 - all but one by keyword
     cases: int,
     capture_content: bool = True,
     declare_notes: bool = False,
+    send_to: str | None = None,
     progress: Callable[[CaseRun], None] | None = None,
 ) -> DemoResult:
     """Run the demo and write its three files, in place of those of an earlier one.
 
     Raises:
-        ConfigurationError: The exporter of OTLP JSON files is not installed, or a file of that name is not a demo's.
+        ConfigurationError: The exporter of OTLP JSON files is not installed, a file of that name is not a demo's, or
+            `send_to` did not take all spans.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     _keep_what_is_not_ours(out_dir)
     fresh = out_dir / f"{TRACES}.part"
     fresh.unlink(missing_ok=True)
+    exporter = Keeping(file_exporter(fresh))
     result = run_demo(
         seed,
         cases,
-        exporter=file_exporter(fresh),
+        exporter=exporter,
         capture_content=capture_content,
         declare_notes=declare_notes,
         on_case=progress,
@@ -194,6 +198,8 @@ def write_demo(  # noqa: PLR0913 - all but one by keyword
     fresh.replace(out_dir / TRACES)
     _write_lines(out_dir / GOLD, result.gold)
     _write_lines(out_dir / JUDGED, result.judged)
+    if send_to is not None:
+        send(exporter.spans, send_to)
     return result
 
 

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import socket
 import sys
 
 import pytest
@@ -9,7 +10,7 @@ from opentelemetry import baggage, context, trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from otel_aml.demo import deal, run_demo, write_demo
+from otel_aml.demo import deal, run_demo, sending, write_demo
 from otel_aml.demo.model import NOTICE, PARAPHRASES, VAGUE
 from otel_aml.demo.notes import NOTES
 from otel_aml.demo.signs import PHRASES
@@ -219,6 +220,17 @@ def test_a_missing_exporter_is_said_in_one_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.json.file", None)
     with pytest.raises(ConfigurationError, match=r"otel-aml\[file\]"):
         write_demo(tmp_path, seed=7, cases=1)
+
+
+def test_a_collector_that_is_not_there_is_said_in_one_sentence(tmp_path, monkeypatch):
+    """The files are written all the same."""
+    monkeypatch.setattr(sending, "_SECONDS", 0.2)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        with pytest.raises(ConfigurationError, match=r"took 0 of [0-9]+ spans; see that a Collector"):
+            write_demo(tmp_path, seed=7, cases=3, send_to=url)
+    assert sorted(path.name for path in tmp_path.iterdir()) == FILES
 
 
 def test_the_demo_warns_of_nothing(tmp_path, caplog):
