@@ -47,7 +47,9 @@ def send(spans: Sequence[ReadableSpan], endpoint: str) -> None:
     Raises:
         ConfigurationError: It did not take them all.
     """
-    exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/').removesuffix(_PATH)}{_PATH}", timeout=_SECONDS)
+    exporter: SpanExporter = OTLPSpanExporter(
+        endpoint=f"{endpoint.rstrip('/').removesuffix(_PATH)}{_PATH}", timeout=_SECONDS
+    )
     sent = 0
     try:
         while sent < len(spans):
