@@ -74,4 +74,5 @@ def _summary(done: Redacted) -> str:
     by_rule = ", ".join(f"{count} {rule}" for rule, count in sorted(done.replaced.items()))
     total = sum(done.replaced.values())
     left = f", {done.bad_lines} of them left out" if done.bad_lines else ""
-    return f"read {done.files} files, {done.lines} lines{left}; replaced {total}{f': {by_rule}' if by_rule else ''}"
+    read = f"{render.many(done.files, 'file')}, {render.many(done.lines, 'line')}{left}"
+    return f"read {read}; replaced {total}{f': {by_rule}' if by_rule else ''}"

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 
 from otel_aml.errors import ConfigurationError
 from otel_aml.evals.gate import Status
-from otel_aml.offline.render import visible
+from otel_aml.offline.render import many, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,9 +24,9 @@ _MARKS: Final = {Status.PASSED: "✅", Status.STOPPED: "❌", Status.UNCHECKED: 
 def headline(decision: Decision) -> str:
     """Say in one line whether it may be merged, and if not, what stops it."""
     if decision.passed:
-        return f"the gate passes: {decision.runs} runs"
+        return f"the gate passes: {many(decision.runs, 'run')}"
     names = ", ".join(dict.fromkeys(row.name for row in decision.stopping))
-    return f"the gate stops this: {names} ({decision.runs} runs)"
+    return f"the gate stops this: {names} ({many(decision.runs, 'run')})"
 
 
 def figure(seen: Proportion) -> str:

@@ -141,9 +141,14 @@ def summary(read: Read, *, runless: int = 0) -> str:
     }
     left_out = ", ".join(f"{count} {what}" for what, count in skipped.items() if count)
     return (
-        f"read {read.files} files, {read.lines} lines, {read.spans} spans, {read.traces} traces, {read.runs} runs"
-        f"; skipped {left_out or 'nothing'}"
+        f"read {many(read.files, 'file')}, {many(read.lines, 'line')}, {many(read.spans, 'span')}, "
+        f"{many(read.traces, 'trace')}, {many(read.runs, 'run')}; skipped {left_out or 'nothing'}"
     )
+
+
+def many(count: int, what: str) -> str:
+    """Say how many; one is one."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def problem_lines(problems: Iterable[Problem]) -> Iterable[str]:

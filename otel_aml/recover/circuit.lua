@@ -18,6 +18,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local kept = redis.call(
     'HMGET', key, 'state', 'generation', 'outcomes', 'row', 'open_for', 'open_until', 'successes', 'probes'
 )
+if kept[1] and kept[1] ~= 'closed' and kept[1] ~= 'open' and kept[1] ~= 'half_open' then
+    return redis.error_reply('WRONGTYPE the key holds no circuit')
+end
 local circuit = {
     state = kept[1] or 'closed',
     generation = tonumber(kept[2] or 0),

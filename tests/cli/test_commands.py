@@ -93,7 +93,7 @@ class TestClassify:
             ["tool_failure", "get_transactions", "timeout", "C-1"],
             ["pass", "-", "-", "C-2"],
         ]
-        assert done.err == "otel-aml: read 1 files, 2 lines, 4 spans, 2 traces, 2 runs; skipped nothing\n"
+        assert done.err == "otel-aml: read 1 file, 2 lines, 4 spans, 2 traces, 2 runs; skipped nothing\n"
 
     def test_a_pass_that_was_made_good_says_so(self, run, tmp_path):
         """A later call of the same tool worked."""

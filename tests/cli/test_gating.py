@@ -34,7 +34,7 @@ class TestGate:
         """And says over how many runs."""
         write(tmp_path / "fine.jsonl", line(*good(1)))
         done = run("gate", "fine.jsonl", "--config", "gate.toml")
-        assert (done.code, "the gate passes: 1 runs" in done.err) == (0, True)
+        assert (done.code, "the gate passes: 1 run" in done.err) == (0, True)
 
     @pytest.mark.parametrize(
         ("words", "said"),
@@ -56,7 +56,7 @@ class TestGate:
         """Which the next gate takes as its baseline."""
         done = run("gate", "traces.jsonl", "--config", "gate.toml", "--json")
         answer = json.loads(done.out)
-        assert list(answer) == ["gate", "rows", "read", "problems"]
+        assert list(answer) == ["gate", "rows", "typologies", "read", "problems"]
         assert answer["gate"]["counts"]["tool_failure"] == {"fired": 1, "decided": 2}
         assert answer["gate"]["passed"] is False
 

@@ -26,7 +26,7 @@ class TestWhere:
         done = run("redact", str(dirty))
         assert done.code == 0
         assert done.out == f"{DONE}\n{CLEAN}\n"
-        assert "read 1 files, 2 lines; replaced 1: 1 email" in done.err
+        assert "read 1 file, 2 lines; replaced 1: 1 email" in done.err
         assert dirty.read_text(encoding="utf-8") == f"{DIRTY}\n{CLEAN}\n"
 
     def test_into_a_new_file(self, run, dirty, tmp_path):

@@ -464,7 +464,7 @@ class TestPytest:
         """And says what was looked at."""
         code, out = run(write(tmp_path / "made.jsonl", line(*good(1))), *self.ASKED)
         assert code == 0, out
-        assert "the gate passes: 1 runs" in out
+        assert "the gate passes: 1 run" in out
 
     def test_traces_that_are_not_there_have_not_passed(self, run, tmp_path):
         """A test that exported nothing is no proof."""

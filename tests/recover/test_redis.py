@@ -116,7 +116,8 @@ class TestTogether:
         """The breaker works, in this process alone; the circuits of other dependencies go on being shared."""
         client.set("otel_aml:circuit:tool", "not a circuit")
         client.hset("otel_aml:circuit:spoilt", mapping={"state": "open", "open_until": "soon"})
-        for name in ("tool", "spoilt", "\ud800"):
+        client.hset("otel_aml:circuit:foreign", mapping={"state": "running"})
+        for name in ("tool", "spoilt", "foreign", "\ud800"):
             breaker = CircuitBreaker(name, policy=LONG, store=store)
             trip(breaker)
             assert not breaker.allow()
