@@ -46,6 +46,7 @@ from otel_aml.conventions import (
     runs,
     shapes,
 )
+from otel_aml.core.steps import Kind
 from otel_aml.core.taxonomy import FAILURES, FailureClass
 from otel_aml.core.tree import classify
 from otel_aml.spans.model import Status
@@ -53,19 +54,29 @@ from otel_aml.spans.model import Status
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from otel_aml.conventions import Reading
+    from otel_aml.core.steps import Step
+
 DEFAULT = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "spans"
 Z = 1.959963984540054
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One labelled run: the right classes, what was said, and what the two constant rules say."""
+    """One labelled run: the right classes, what was said, and what the rules of others would go by.
+
+    Args:
+        has_error: Any of its spans is in error.
+        tool_error: Any of its tools failed.
+        unrecovered: One of its tools failed, and the same tool did not work later.
+    """
 
     framework: str
     right: frozenset[str]
     said: str
-    has_error: bool
-    tool_error: bool
+    has_error: bool = False
+    tool_error: bool = False
+    unrecovered: bool = False
 
 
 def wilson(hits: int, of: int) -> tuple[float, float] | None:
@@ -148,11 +159,21 @@ def judged(folder: Path, only: Iterable[str] | None = None) -> Iterator[Judged]:
                     frozenset(label.get("accept", [label["class"]])),
                     str(classify(known).failure_class),
                     any(span.status is Status.ERROR for span in run.spans),
-                    any(r.step.kind == "tool" and r.step.incident is not None for r in readings),
+                    any(step.incident is not None for step in _tools(readings)),
+                    any(_is_unrecovered(step, readings) for step in _tools(readings)),
                 )
         for label in unseen:
             right = frozenset(label.get("accept", [label["class"]]))
-            yield Judged(framework, right, said="not found", has_error=False, tool_error=False)
+            yield Judged(framework, right, said="not found")
+
+
+def _tools(readings: Iterable[Reading]) -> list[Step]:
+    return [reading.step for reading in readings if reading.step.kind is Kind.TOOL]
+
+
+def _is_unrecovered(step: Step, readings: Iterable[Reading]) -> bool:
+    later = (each for each in _tools(readings) if each.name == step.name and each.started_at >= step.ended_at)
+    return step.incident is not None and all(each.incident is not None for each in later)
 
 
 def _fits(label: dict[str, Any], trace_id: str, root_id: str, by_id: dict[str, Any]) -> bool:
@@ -187,10 +208,13 @@ def print_table(found: list[Judged]) -> None:
     naive = sum((FailureClass.TOOL_FAILURE if run.has_error else "pass") in run.right for run in found)
     print(f"always `pass`: {share(always, len(found))}")
     print(f"any ERROR span is a `tool_failure`, else `pass`: {share(naive, len(found))}")
-    fired = [run for run in found if run.tool_error]
     gold = [run for run in found if "tool_failure" in run.right]
-    hits = sum("tool_failure" in run.right for run in fired)
-    print(f"any tool error is a `tool_failure`: precision {share(hits, len(fired))}, recall {share(hits, len(gold))}")
+    for rule, fired in (
+        ("any tool error", [run for run in found if run.tool_error]),
+        ("a tool error after which the same tool did not work", [run for run in found if run.unrecovered]),
+    ):
+        hits = sum("tool_failure" in run.right for run in fired)
+        print(f"{rule} is a `tool_failure`: precision {share(hits, len(fired))}, recall {share(hits, len(gold))}")
 
 
 SOURCES = {
