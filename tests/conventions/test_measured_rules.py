@@ -61,6 +61,13 @@ def test_any_other_failed_call_that_stays_failed_is_a_tool_failure():
     assert found.failure_class is FailureClass.TOOL_FAILURE
 
 
+@pytest.mark.parametrize("said", ["Client error '422 Unprocessable Entity'", "Client error '400 Bad Request'"])
+def test_a_service_that_refuses_what_a_tool_sent_is_a_tool_failure(said):
+    """The tool ran: the boundary asks whether it did, not whose fault it was."""
+    found = verdict(tool(1, exception=("httpx.HTTPStatusError", said), error=said), root())
+    assert found.failure_class is FailureClass.TOOL_FAILURE
+
+
 def test_a_failed_call_that_was_made_good_does_not_name_the_run():
     """Unrecovered only; that it happened is not lost."""
     failed = tool(1, exception=("builtins.TimeoutError", "timed out"), error="timed out")
