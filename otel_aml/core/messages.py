@@ -59,7 +59,7 @@ _ENGLISH: Final[Mapping[Key, str]] = MappingProxyType(
         (_C.TOOL_FAILURE, None): "A service that this step needs did not answer. "
         "Everything you entered is kept. You can try again, or ask a colleague to take over.",
         (_C.TOOL_FAILURE, _P.AUTO_RETRY): "A service that this step needs did not answer in time, which usually passes "
-        "by itself. Everything you entered is kept. You can try again shortly, or ask a colleague to take over.",
+        "by itself. Everything you entered is kept. You can try again, or ask a colleague to take over.",
         (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "A service that this step needs is not available at the moment. "
         "Your work so far is kept. A colleague can take over from here.",
         (_C.FORMAT_VIOLATION, None): "The draft came back incomplete. "
@@ -116,7 +116,7 @@ _CHINESE: Final[Mapping[Key, str]] = MappingProxyType(
         (
             _C.TOOL_FAILURE,
             _P.AUTO_RETRY,
-        ): "本步骤所需的服务没有及时响应，通常会自行恢复。您填写的内容已全部保留。您可以稍后重试，或请同事接手。",
+        ): "本步骤所需的服务没有及时响应，通常会自行恢复。您填写的内容已全部保留。您可以重试，或请同事接手。",
         (_C.TOOL_FAILURE, _P.HUMAN_TAKEOVER): "本步骤所需的服务目前无法使用。目前的工作已保留，同事可以从这里接手。",
         (_C.FORMAT_VIOLATION, None): "生成的草稿不完整。您填写的内容已保留。您可以重新运行本步骤，或请同事接手。",
         (
@@ -216,6 +216,7 @@ class Word(StrEnum):
     WAITS = "waits"
     SAVED = "saved"
     RECOMMENDED = "recommended"
+    FOR_HELP = "for_help"
     CODE = "code"
     REFERENCE = "reference"
     NEXT = "next"
@@ -232,6 +233,7 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
                 "once a colleague has decided, it goes on from here.",
                 Word.SAVED: "Your work is saved",
                 Word.RECOMMENDED: "Recommended",
+                Word.FOR_HELP: "If you ask for help, give:",
                 Word.CODE: "Code",
                 Word.REFERENCE: "Reference",
                 Word.NEXT: "What you can do",
@@ -245,6 +247,7 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
                 Word.WAITS: "您的工作已原样进入队列。您现在无需操作：同事作出决定后，将从这里继续。",
                 Word.SAVED: "您的工作已保存",
                 Word.RECOMMENDED: "推荐",
+                Word.FOR_HELP: "求助时请提供：",
                 Word.CODE: "代码",
                 Word.REFERENCE: "编号",
                 Word.NEXT: "您可以",

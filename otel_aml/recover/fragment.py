@@ -95,6 +95,7 @@ def _saved(notice: UserNotice) -> Iterator[str]:
 
 
 def _choices(notice: UserNotice, action: str, fields: Mapping[str, str]) -> Iterator[str]:
+    yield f'<p class="step-notice-next">{word(Word.NEXT, notice.locale)}</p>'
     if notice.retry_after_s:
         yield f'<p class="step-notice-wait">{wait_text(notice.retry_after_s, notice.locale)}</p>'
     target = f' action="{escape(action)}"' if action else ""
@@ -118,7 +119,8 @@ def _button(option: Option, locale: str) -> str:
 
 
 def _footer(notice: UserNotice) -> Iterator[str]:
-    yield f'<p class="step-notice-codes"><span>{word(Word.CODE, notice.locale)} <b>{escape(notice.code)}</b></span>'
+    yield f'<p class="step-notice-codes"><span>{word(Word.FOR_HELP, notice.locale)}</span>'
+    yield f" <span>{word(Word.CODE, notice.locale)} <b>{escape(notice.code)}</b></span>"
     if notice.reference is not None:
         yield f" <span>{word(Word.REFERENCE, notice.locale)} <b>{escape(notice.reference)}</b></span>"
     yield "</p>"

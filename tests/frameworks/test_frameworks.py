@@ -112,6 +112,14 @@ def test_what_is_added_never_holds_content(framework, scenario):
             assert CANARY not in json.dumps(added)
 
 
+@pytest.mark.parametrize("name", WITHOUT_ERRORS)
+def test_the_detail_holds_only_what_a_dependency_said(framework, name):
+    """Never what the model wrote, was asked or was given, also where that was refused and the refusal quotes it."""
+    for kind in KINDS:
+        for span in exported(framework.folder / f"{name.replace(' ', '_')}.{kind}.jsonl"):
+            assert CANARY not in str(span["attributes"].get("failure.technical_detail", ""))
+
+
 def test_nothing_of_ours_failed(framework):
     """The counter of our own faults."""
     assert framework.faults == 0

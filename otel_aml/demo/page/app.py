@@ -177,6 +177,7 @@ class _Desk:
             reference=(task.trace_id or "")[:8],
             work=work,
             known=known,
+            missing=[each for each in _cited(work) if each not in known],
             age=self._age(task.age_seconds, request),
             is_holder=task.status is TaskStatus.CLAIMED and task.claimed_by == _session(request).person,
             is_own=task.author == _session(request).person,
@@ -393,6 +394,13 @@ def _one(request: Request, name: str) -> str:
 
 def _edits(form: Mapping[str, Sequence[str]]) -> dict[str, str]:
     return {name: form[name][0] for name in WRITTEN if form.get(name)}
+
+
+def _cited(work: Mapping[str, Any]) -> Sequence[str]:
+    """List what the draft of a task cites, if it has one."""
+    draft: Mapping[str, Any] = work.get("draft") or {}
+    cited: Sequence[str] = draft.get("cited_tx_ids", ())
+    return cited
 
 
 def _refusal(no: QueueError) -> str:
