@@ -10,7 +10,7 @@ check:
 full: check
     bash .ci/full
 
-# Only the tests
+# Only the tests; `just test -m slow` for the long ones
 test *args:
     .venv/bin/pytest {{ args }}
 

@@ -104,12 +104,13 @@ READ_OF_OURS = {
 }
 
 COMMANDS = {
-    "demo": "--cases --out --port --seed --serve",
+    "demo": "--cases --otlp --out --port --seed --serve",
     "ingest": "--append --contract --gold --into --judge --keep-text --replace --strict",
     "report": "--contract --csv --gold --html --internal --json --judge --min-both --strict",
     "classify": "--contract --gold --json --judge --strict",
-    "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github --strict "
-    "--summary",
+    "gate": "--baseline --calibration --config --contract --github --gold --json --judge --junit --no-github "
+    "--prometheus --strict --summary",
+    "judge questions": "--contract --gold --notes --out",
     "judge run": "--base-url --max-calls --max-tokens --model --out --workers",
     "judge calibrate": "--json --judged --out",
     "closure": "--json",

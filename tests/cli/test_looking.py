@@ -71,6 +71,7 @@ class TestQuery:
         answer = json.loads(run("query", asked, source, "--json").out)
         assert answer == {"columns": ["class", "n"], "rows": [["pass", 2], ["tool_failure", 2]], "is_cut": False}
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("source", STORES)
     @pytest.mark.parametrize("question", REFUSED)
     def test_nothing_is_changed_and_no_other_file_is_read(self, run, stores, tmp_path, source, question):

@@ -994,6 +994,7 @@ LARGE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "standing"), LARGE)
 def test_a_large_run_is_safe_and_fast(make, standing):
     """No recursion, no endless walk, nothing quadratic: an agent waits for this."""

@@ -50,6 +50,7 @@ def test_every_kind_of_case_occurs():
     assert set(drawn) == set(CaseKind)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CaseKind)
 def test_the_rule_engine_finds_the_typology_without_the_label(kind):
     """The agent never sees the truth: what it gets right, it gets right from the transactions."""

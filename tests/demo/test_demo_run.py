@@ -130,6 +130,7 @@ def content_of(seed, cases):
     yield "The activity is read by"
 
 
+@pytest.mark.slow
 def test_without_content_not_a_byte_of_it_leaves(tmp_path):
     """Exceptions, statuses, stack traces and events included."""
     write_demo(tmp_path, seed=7, cases=200, capture_content=False, declare_notes=True)

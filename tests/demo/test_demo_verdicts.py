@@ -54,6 +54,7 @@ def disagreements(folder, seed, cases):
             yield case.demo_case.case_id, case.demo_case.plan, found, expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1_000, 1_050))
 def test_verdicts_equal_the_truth_for_unseen_seeds(tmp_path, seed):
     """Fifty seeds that no one has looked at: not one run may be named wrongly."""
@@ -73,6 +74,7 @@ def test_the_default_demo_shows_all_there_is(tmp_path):
     assert any(run.recovered for run in runs.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cases", [1, 2, 5])
 def test_verdicts_equal_the_truth_in_a_tiny_demo(tmp_path, cases):
     """Where every fault meets every other."""

@@ -291,6 +291,7 @@ class TestKept:
         assert len((tmp_path / "page-traces.jsonl").read_text(encoding="utf-8").splitlines()) > traced
         assert (after.step, after.confirmed, after.edits) == (Step.REVIEW, before.confirmed, {"where": "In the north"})
 
+    @pytest.mark.slow
     def test_a_killed_page_goes_on(self, tmp_path):
         """The command itself, with `kill -9` in the middle of an investigation."""
         first = _Command(tmp_path)

@@ -79,6 +79,7 @@ def demo(tmp_path_factory):
     return folder, [shell(step, folder, **summary) for step in steps[1:]]
 
 
+@pytest.mark.slow
 def test_the_steps_of_the_workflow_run(demo):
     """The demo fails in every way, so the gate must stop it, and say so where a review is read."""
     folder, (ran, gated) = demo
@@ -89,6 +90,7 @@ def test_the_steps_of_the_workflow_run(demo):
     assert (folder / "gate.xml").exists()
 
 
+@pytest.mark.slow
 def test_the_commands_run(demo):
     """Each line of the first block: the first three stop, and what the third wrote is a baseline for the fourth."""
     folder, _ = demo

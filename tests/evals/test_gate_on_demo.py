@@ -88,6 +88,7 @@ def _config(out, **more):
     return GateConfig.model_validate(files | more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("failure_class", FAILURES)
 def test_a_regression_of_a_class_is_stopped_by_its_name(made, settings, failure_class):
     """With the runs to look at."""
@@ -98,6 +99,7 @@ def test_a_regression_of_a_class_is_stopped_by_its_name(made, settings, failure_
     assert stopping[failure_class].runs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [11, 12, 13])
 def test_another_seed_is_no_regression(made, settings, seed):
     """All six classes are compared, also the judge's."""

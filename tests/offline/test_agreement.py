@@ -7,6 +7,7 @@ pytest.importorskip("opentelemetry.exporter.otlp.json.file", reason="the file ex
 from tests import agreement
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_live_and_replay_agree_run_by_run(tmp_path, seed):
     """Class, findings, unchecked and first span, from lines that are stripped, shuffled and partly doubled."""

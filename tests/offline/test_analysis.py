@@ -197,6 +197,7 @@ def test_a_neighbour_of_a_store_is_left_alone(tmp_path, traces, name):
     assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["a.jsonl", name, f"{name}.part"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["st[1]", "st*", "st?", "st\udce9", "st{1,2}"])
 @pytest.mark.parametrize("name", ["store.duckdb", "parquet"])
 def test_a_store_is_opened_by_its_own_name(tmp_path, traces, labels, folder, name):

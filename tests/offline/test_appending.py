@@ -78,6 +78,7 @@ def test_a_file_that_grew_is_read_from_where_it_ended(tmp_path, store, whole):
     assert appended(store, [file]) == tables(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", [10, 300, -1, -2])
 def test_a_line_that_is_being_written_is_no_loss(tmp_path, store, whole, cut):
     """Half of a line counts as bad until its rest is there; whole JSON without its end counts as it is."""
@@ -104,6 +105,7 @@ def test_a_rotated_file_is_known_by_its_content(tmp_path, store, whole):
     assert appended(store, [tmp_path]) == in_one_go(whole, [tmp_path])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["\n", ""])
 def test_a_rotated_file_is_known_when_it_is_packed(tmp_path, store, whole, end):
     """As logrotate does; it may have grown before. Its spans have its new name, and its long texts are read from it."""
@@ -259,6 +261,7 @@ def parts_of(seed):
     return lines[: cuts[0]], lines[cuts[0] : cuts[1]], lines[cuts[1] :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_in_however_many_goes_the_tables_are_the_same(tmp_path, store, whole, seed):
     """Growing, rotated, with copies and torn lines."""
@@ -285,6 +288,7 @@ def killed(folder, seconds):
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_kill_at_any_point_leaves_a_store_that_can_be_added_to(tmp_path, whole, seed):
     """Started again it gives what one go gives; benchmarks/kill_ingest.py does so a hundred times."""

@@ -162,6 +162,7 @@ NESTED = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(st.lists(st.lists(NESTED, max_size=3) | st.dictionaries(TEXTS, NESTED, max_size=3), min_size=1, max_size=20))
 def test_compound_values_come_back_whole(tmp_path_factory, values):
@@ -422,6 +423,7 @@ COPIES = [
 
 
 class TestCopies:
+    @pytest.mark.slow
     @pytest.mark.parametrize(("copies", "winner"), COPIES)
     def test_one_of_several_copies_stays(self, tmp_path, copies, winner):
         """Retries and fan-outs deliver twice; a count must not."""
@@ -470,6 +472,7 @@ DIFFERENT = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("different", DIFFERENT, ids=str)
 def test_of_any_two_copies_the_same_one_stays(tmp_path, different):
     """The choice is an order over all columns: the order of lines decides nothing."""

@@ -173,6 +173,7 @@ def test_what_was_skipped_is_said(tmp_path):
     assert "<code>traces.jsonl:2</code>" in page
 
 
+@pytest.mark.slow
 def test_its_size_does_not_grow_with_the_runs(tmp_path):
     """Long names, many tools, many problems, runs of many steps: the page shows the first, and counts the rest."""
     lines = []

@@ -109,6 +109,7 @@ def test_many_runs_are_no_burden():
     assert row["p_value"] == pytest.approx(1)
 
 
+@pytest.mark.slow
 def test_independent_failures_make_no_pairs_where_most_checks_are_undecided():
     """Counted over all runs they would make pairs everywhere; benchmarks/cascades.py takes 500 seeds."""
     with_pairs = sum(any(row["q_value"] < 0.05 for row in cascades(undecided(seed))) for seed in range(25))
@@ -129,6 +130,7 @@ def undecided(seed):
     ]
 
 
+@pytest.mark.slow
 def test_what_drags_what_along_in_the_demo_is_found_again(tmp_path):
     """Exactly the seeded cascades in 9 of 10 seeds; a hundred seeds are in benchmarks/cascades.py."""
     pytest.importorskip("opentelemetry.exporter.otlp.json.file")

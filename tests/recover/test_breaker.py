@@ -176,6 +176,7 @@ class TestDecorating:
 
 
 class TestThreads:
+    @pytest.mark.slow
     def test_exactly_one_of_64_threads_probes(self, clock):
         """A thousand times: the weak service never gets two."""
         threads, rounds, allowed = 64, 1000, []

@@ -361,6 +361,7 @@ def test_no_probe_is_lost(waits):
 # --- the retry budget -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_dependency_that_is_down_gets_a_tenth_more_at_most(waits):
     """10,000 calls that all fail."""
     calls = []

@@ -188,6 +188,7 @@ def test_two_cases_that_differ_only_in_a_report_give_the_same_bytes(with_report,
     assert shown(with_report) == shown(without)
 
 
+@pytest.mark.slow
 def test_no_canary_reaches_a_person():
     """20,000 random errors with secrets wherever an error can hold one; `benchmarks/recovery.py` makes a million."""
     canaries = Canaries(seed=7)

@@ -234,6 +234,7 @@ def tripped(store, rounds):
 
 
 class TestOneProbe:
+    @pytest.mark.slow
     def test_of_64_threads_a_thousand_times(self, store):
         """They share one store, and ask at once."""
         threads, rounds = 64, 1000
@@ -252,6 +253,7 @@ class TestOneProbe:
         assert sorted(allowed) == sorted(breaker.name for breaker in breakers)
         assert store.stats()["fallback"] == 0
 
+    @pytest.mark.slow
     def test_of_8_processes_a_thousand_times(self, shared_redis, store):
         """Each has a store of its own; the server alone decides."""
         processes, rounds = 8, 1000

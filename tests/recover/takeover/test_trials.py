@@ -16,6 +16,7 @@ def run(*words):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("database", ["sqlite", "postgres"])
 def test_kills_lose_nothing(database, request):
     """Writers are killed at random moments: no task lost, torn or decided twice, all opens clean, the chain holds."""
@@ -30,6 +31,7 @@ def test_kills_lose_nothing(database, request):
     assert found["tasks"] >= found["said"] >= 20
 
 
+@pytest.mark.slow
 def test_many_workers_decide_each_task_once(where):
     """Fifty processes at one queue."""
     found = run("workers", "--tasks", "500", "--at", where)
