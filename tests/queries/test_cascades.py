@@ -1,19 +1,19 @@
 import math
 
 import pytest
+from emptied import emptied
 from pairs import SIX, Run, Symptom, fill, random_runs, recount
 
 from otel_aml import demo
 from otel_aml.core.taxonomy import FailureClass
 from otel_aml.offline import reports
 from otel_aml.offline.analysis import Given, analysed
-from otel_aml.offline.store import Store
 
 TOOL, FORM, INVENTED = SIX[:3]
 
 
 def cascades(runs, *, grain="class", min_both=5):
-    with Store() as store:
+    with emptied() as store:
         fill(store, runs)
         return [row for row in store.rows("reports/cascades", {"min_both": min_both}) if row["grain"] == grain]
 

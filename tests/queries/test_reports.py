@@ -4,11 +4,11 @@ from itertools import pairwise
 from statistics import median
 
 import pytest
+from emptied import emptied
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otel_aml.core.taxonomy import FAILURES, TAXONOMY, prioritize
-from otel_aml.offline.store import Store
 
 SIX = list(map(str, FAILURES))
 EPOCH = datetime(2026, 1, 1)  # noqa: DTZ001 - as DuckDB gives a time without a zone
@@ -47,7 +47,7 @@ def coverage_of(run):
 def asked(found, report, **values):
     """Fill the tables with these runs and ask a report."""
     ids = [{"trace_id": "t", "span_id": f"{place:016x}"} for place in range(len(found))]
-    with Store() as store:
+    with emptied() as store:
         store.insert(
             "runs",
             [
