@@ -368,6 +368,7 @@ LOST = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "content"), LOST)
 def test_strict_refuses_whatever_lost_input(run, tmp_path, name, content):
     """Read from the files, or out of a store that was made of them."""
@@ -428,6 +429,7 @@ ODD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["classify"], ["report"], ["classify", "--json"], ["report", "--json"]])
 @pytest.mark.parametrize("odd", ODD, ids=["escape", "forged line", "nul", "link", "bidi", "c1", "long"])
 def test_nothing_in_a_span_moves_the_cursor(run, tmp_path, command, odd):

@@ -350,6 +350,7 @@ def test_an_absence_of_errors_proves_something_only_if_all_was_seen(more, spans,
     assert found.incomplete is more.get("incomplete", False)
 
 
+@pytest.mark.slow
 def test_a_deep_run_is_safe_and_fast():
     """No recursion and nothing quadratic."""
 

@@ -241,6 +241,7 @@ def test_every_outcome_occurs_in_two_hundred_cases(seed):
     assert any("hallucination:superseded" in each.findings for each in truths)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize(("cause", "effect"), SEEDED_CASCADES)
 def test_seeded_cascades_are_seen_often_enough(seed, cause, effect):

@@ -31,6 +31,7 @@ def test_the_runs_of_a_class_are_written_redacted(run_cli, tmp_path, traces):
     assert second["input"].startswith("Ask [redacted:")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("findings", "code"), [("[]", 0), ('["hallucination"]', 1)])
 def test_the_tests_run_as_written(run_cli, tmp_path, traces, findings, code):
     """With a fixture that reruns a case."""

@@ -460,12 +460,14 @@ class TestPytest:
         assert "the gate stops this: tool_failure" in out
         assert trace_id(1) in out
 
+    @pytest.mark.slow
     def test_a_session_whose_runs_are_good_passes(self, run, tmp_path):
         """And says what was looked at."""
         code, out = run(write(tmp_path / "made.jsonl", line(*good(1))), *self.ASKED)
         assert code == 0, out
         assert "the gate passes: 1 run" in out
 
+    @pytest.mark.slow
     def test_traces_that_are_not_there_have_not_passed(self, run, tmp_path):
         """A test that exported nothing is no proof."""
         traces = write(tmp_path / "made.jsonl", line(*good(1)))

@@ -109,6 +109,7 @@ def test_another_seed_is_no_regression(made, settings, seed):
     assert decision.stopping == ()
 
 
+@pytest.mark.slow
 def test_the_calibration_holds_for_its_judge_only(made, settings, folder):
     """Words of another judge make the class a reference again."""
     out = made(11)

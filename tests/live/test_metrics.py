@@ -241,6 +241,7 @@ class TestWhatIsCounted:
 
 
 class TestFewSeries:
+    @pytest.mark.slow
     def test_no_text_and_no_name_becomes_a_label(self, both):
         """2,000 runs, each with a tool, a message and a case of its own: the series are those of the start."""
         traced, metered = both

@@ -236,6 +236,7 @@ def test_what_was_written_behind_a_torn_line_is_read(tmp_path, pieces):
     assert "behind it" in reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("text", "what"), LINES)
 def test_a_line_costs_at_most_itself(tmp_path, text, what):
     """The lines around it count, and it is counted and named."""
@@ -378,6 +379,7 @@ def test_a_line_that_is_sorted_out_gives_the_spans_of_one_that_is_not(tmp_path, 
     assert len(straight) > len(spans)
 
 
+@pytest.mark.slow
 def test_what_could_take_all_memory_is_parsed_by_parts(tmp_path, monkeypatch):
     """A bound of what is parsed at once changes nothing."""
     path = write(tmp_path / "a.jsonl", *(line(*good(trace)) for trace in range(1, 5)))

@@ -23,6 +23,7 @@ def fired(*classes, **more):
     return Run(tuple(Symptom(name, at) for at, name in enumerate(classes, start=1)), **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grain", ["class", "symptom"])
 @pytest.mark.parametrize("seed", range(20))
 def test_every_number_is_what_plain_loops_and_exact_fractions_say(seed, grain):

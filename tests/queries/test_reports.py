@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from otel_aml.core.taxonomy import FAILURES, TAXONOMY, prioritize
 
+pytestmark = pytest.mark.slow
+
 SIX = list(map(str, FAILURES))
 EPOCH = datetime(2026, 1, 1)  # noqa: DTZ001 - as DuckDB gives a time without a zone
 ANSWERS = ["fired", "clear", "unchecked"]

@@ -52,6 +52,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("statement", "seq", "reason"), BROKEN)
 def test_the_first_broken_link_is_named(queue, told, statement, seq, reason):
     """Whatever was changed in the chain."""
