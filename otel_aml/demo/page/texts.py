@@ -131,7 +131,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "reference": ("Reference", "编号"),
         "goes_on": ("Steps done and to come", "已完成与待完成的步骤"),
         "plan_done": ("Done, will not run again", "已完成，不会重新运行"),
-        "plan_enter": ("Continues here", "从这里继续"),
+        "plan_enter": ("Continues here once decided", "决定后从这里继续"),
         "plan_left": ("Still to come", "尚待完成"),
         "next": ("What to do next", "下一步"),
         "take": ("Take this task", "认领此任务"),
