@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 
     from otel_aml.conventions import Reading
     from otel_aml.core.steps import Step
+    from otel_aml.spans.model import SpanRecord
 
 DEFAULT = Path(__file__).resolve().parent.parent / "tests" / "fixtures" / "spans"
 Z = 1.959963984540054
@@ -67,8 +68,8 @@ class Judged:
 
     Args:
         has_error: Any of its spans is in error.
-        tool_error: Any of its tools failed.
-        unrecovered: One of its tools failed, and the same tool did not work later.
+        tool_error: Any of its tools' spans is.
+        unrecovered: One is, and no later span of the same tool is without an error.
     """
 
     framework: str
@@ -154,26 +155,29 @@ def judged(folder: Path, only: Iterable[str] | None = None) -> Iterator[Judged]:
                 unseen.remove(label)
                 told = _told(entry, trace_id)
                 known = facts(readings, run.root_id, contract=contract, told=told, incomplete=run.incomplete)
+                tools = _tools(run.spans, readings)
                 yield Judged(
                     framework,
                     frozenset(label.get("accept", [label["class"]])),
                     str(classify(known).failure_class),
                     any(span.status is Status.ERROR for span in run.spans),
-                    any(step.incident is not None for step in _tools(readings)),
-                    any(_is_unrecovered(step, readings) for step in _tools(readings)),
+                    any(is_error for _, is_error in tools),
+                    any(is_error and _is_unrecovered(step, tools) for step, is_error in tools),
                 )
         for label in unseen:
             right = frozenset(label.get("accept", [label["class"]]))
             yield Judged(framework, right, said="not found")
 
 
-def _tools(readings: Iterable[Reading]) -> list[Step]:
-    return [reading.step for reading in readings if reading.step.kind is Kind.TOOL]
+def _tools(spans: Iterable[SpanRecord], readings: Iterable[Reading]) -> list[tuple[Step, bool]]:
+    """List the calls of tools, and whether their spans are in error: nothing else counts for the rules of others."""
+    pairs = zip(spans, readings, strict=True)
+    return [(each.step, span.status is Status.ERROR) for span, each in pairs if each.step.kind is Kind.TOOL]
 
 
-def _is_unrecovered(step: Step, readings: Iterable[Reading]) -> bool:
-    later = (each for each in _tools(readings) if each.name == step.name and each.started_at >= step.ended_at)
-    return step.incident is not None and all(each.incident is not None for each in later)
+def _is_unrecovered(failed: Step, tools: Iterable[tuple[Step, bool]]) -> bool:
+    later = (is_error for step, is_error in tools if step.name == failed.name and step.started_at >= failed.ended_at)
+    return all(later)
 
 
 def _fits(label: dict[str, Any], trace_id: str, root_id: str, by_id: dict[str, Any]) -> bool:

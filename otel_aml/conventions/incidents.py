@@ -34,7 +34,11 @@ _TRIED_AGAIN: Final = frozenset({RecoveryPath.AUTO_RETRY, RecoveryPath.FIX_AND_R
 _CRITICAL: Final = {str(each): each for each, spec in TAXONOMY.items() if spec.severity is Severity.CRITICAL}
 _CIRCUIT_STATES: Final = frozenset(CircuitState)
 _TRACEBACK: Final = "Traceback (most recent call last):"
-_STATUS_CODE: Final = re.compile(r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b", re.IGNORECASE)
+_STATUS_CODE: Final = re.compile(
+    r"(?:status|code|error|http)[\s_:=\"'a-z]{0,14}(?P<code>[1-5]\d\d)\b"
+    r"|\b(?P<first>[45]\d\d)(?: (?:Client|Server) Error\b|, message=)",
+    re.IGNORECASE,
+)
 _BY_CODE: Final = {str(code): how for code, how in marks.STATUS_CODES.items()}
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,79}\Z")
 _EXCEPTION_NAME: Final = re.compile(r"\b(?P<name>[A-Z][A-Za-z0-9]{0,60}(?:Error|Exception|Timeout))\b")
@@ -56,6 +60,7 @@ class Ended:
 
 
 WELL: Final = Ended()
+_MISFIT: Final = Incident(sort=Sort.REJECTED, about=About.ARGUMENTS, error_type="invalid_arguments")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,9 +281,23 @@ def _rejected(kind: Kind, type_: str, message: str) -> About | None:
         return About.ARGUMENTS
     if short in marks.SCHEMA_ERRORS:
         return About.ARGUMENTS if kind is Kind.TOOL else About.ANSWER if kind in (Kind.MODEL, Kind.AGENT) else None
-    if short == "TypeError" and kind is Kind.TOOL and any(words in message for words in marks.ARGUMENT_TYPE_ERRORS):
+    if kind is Kind.TOOL and _refuses_arguments(type_, message):
         return About.ARGUMENTS
     return shapes.refused(short, kind)
+
+
+def _refuses_arguments(type_: str, words: str) -> bool:
+    """Whether a tool's error says that its arguments fit neither its signature nor the service behind it.
+
+    Not so a provider of models that refuses what a tool asked it.
+    """
+    package, short = type_.partition(".")[0], type_.rpartition(".")[2]
+    of_provider = package in marks.CLIENTS or package == "google" or short in marks.PROVIDER_ERRORS
+    if of_provider or marks.PROVIDER_STATUS.match(words):
+        return False
+    if short in marks.REFUSED_CODES or marks.REFUSED_CALL.search(words[:_MESSAGE]):
+        return True
+    return short in ("TypeError", "") and marks.ARGUMENT_TYPE_ERRORS.search(words[:_MESSAGE]) is not None
 
 
 def message_of(error: object) -> str:
@@ -312,7 +331,7 @@ def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
 
 def _code_in(message: str) -> str:
     found = _STATUS_CODE.search(message)
-    return found["code"] if found else ""
+    return (found["code"] or found["first"]) if found else ""
 
 
 def _from_result(result: Any, call: _Call) -> Ended:
@@ -347,7 +366,10 @@ def _from_message(words: str, call: _Call, *, is_error: bool) -> Ended:
     if not is_error or ended.incident is not None:
         return ended
     named = _EXCEPTION_NAME.search(words[:_MESSAGE])
-    error_type, of_provider = how_it_failed(named["name"] if named else "", words[:_MESSAGE])
+    type_ = named["name"] if named else ""
+    if _refuses_arguments(type_, words):
+        return Ended(_MISFIT)
+    error_type, of_provider = how_it_failed(type_, words[:_MESSAGE])
     return Ended(
         Incident(
             sort=Sort.FAILED,
@@ -368,6 +390,8 @@ def _from_words(result: str, call: _Call) -> Incident | None:
     said = marks.sentence_in(marks.RESULTS, result[:_MESSAGE], call.scope) or shapes.failure(result, call.tool)
     if said is None:
         return None
+    if said.sort is Sort.FAILED and _refuses_arguments("", result):
+        return _MISFIT
     return Incident(
         sort=said.sort,
         about=said.about,
@@ -402,8 +426,10 @@ def _envelope_error(envelope: Mapping[str, Any], words: str, tool: str) -> Incid
     said = marks.sentence_in(marks.ENVELOPES, words) or shapes.refusal(words, tool)
     if said is not None:
         return _refused(said, words)
-    code = envelope.get("status_code", envelope.get("code", status))
+    code = _code_of(envelope, status)
     type_ = values.text(envelope.get("error_type")) or ""
+    if str(code) in marks.REFUSED_CODES or _refuses_arguments(type_, words):
+        return _MISFIT
     error_type, of_provider = how_it_failed(type_, f"status {code} {words}")
     return Incident(
         sort=Sort.FAILED,
@@ -413,6 +439,12 @@ def _envelope_error(envelope: Mapping[str, Any], words: str, tool: str) -> Incid
         retriable=error_type in marks.RETRIABLE,
         of_provider=of_provider,
     )
+
+
+def _code_of(envelope: Mapping[str, Any], status: Any) -> Any:
+    inner = envelope.get("error")
+    within = inner.get("code", status) if values.is_map(inner) else status
+    return envelope.get("status_code", envelope.get("code", within))
 
 
 def _error_words(envelope: Mapping[str, Any]) -> str:

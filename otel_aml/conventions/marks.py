@@ -339,14 +339,23 @@ ARGUMENT_ERRORS: Final[frozenset[str]] = frozenset(
 )
 """Short names of exceptions that refuse a tool's arguments."""
 
-ARGUMENT_TYPE_ERRORS: Final[tuple[str, ...]] = (
-    "got an unexpected keyword argument",
-    "missing 1 required positional argument",
-    "missing 2 required positional arguments",
-    "missing 1 required keyword-only argument",
-    "got multiple values for argument",
+ARGUMENT_TYPE_ERRORS: Final = re.compile(
+    r"got (?:an unexpected keyword argument|multiple values for (?:keyword )?argument)\b"
+    r"|missing \d{1,3} required (?:positional|keyword-only) arguments?\b"
+    r"|takes (?:no arguments|(?:from \d{1,3} to |exactly |at (?:most|least) )?\d{1,3} (?:positional )?arguments?\b)",
 )
 """Words of Python's TypeError for a call that does not fit a signature (CPython 3.11)."""
+
+REFUSED_CALL: Final = re.compile(
+    r"\b(?:(?:HTTP(?:/\d(?:\.\d)?)?(?: Error| status)?|[Ss]tatus(?:[ _][Cc]ode)?|Client error|Error code)[ :='\"]{1,3}"
+    r"(?:400|422)\b"
+    r"|(?:400|422)(?:, message=| Client Error\b| Bad Request\b| Unprocessable (?:Entity|Content)\b))",
+)
+"""How HTTP clients say that the service behind a tool found fault with what it was sent: 400, 422 (RFC 9110).
+What a tool sends is what the model wrote; how httpx 0.28.1, requests 2.34.2, aiohttp 3.14 and urllib put it."""
+
+REFUSED_CODES: Final[frozenset[str]] = frozenset({"400", "422", "-32602"})
+"""The same, where a code stands by itself; the last is JSON-RPC's for invalid parameters."""
 
 PROVIDER_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {

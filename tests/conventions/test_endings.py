@@ -196,10 +196,26 @@ def test_every_refusal_is_known(name):
     assert found.about is (About.ANSWER if name in marks.REJECTED_ANSWER else About.ARGUMENTS)
 
 
-@pytest.mark.parametrize("words", marks.ARGUMENT_TYPE_ERRORS)
-def test_every_misfit_of_a_signature_is_known(words):
-    """Python's own words."""
-    assert ended(exception=("TypeError", f"search() {words} 'x'"), error="x").incident.about is About.ARGUMENTS
+def _search(q, k, *, after):
+    """Stand for a tool."""
+
+
+CALLS_THAT_DO_NOT_FIT = [
+    pytest.param((), {"q": 1, "k": 2, "after": 3, "x": 4}, id="an unknown argument"),
+    pytest.param((1,), {"q": 1, "k": 2, "after": 3}, id="an argument twice"),
+    pytest.param((), {"after": 3}, id="two are missing"),
+    pytest.param((1,), {"after": 3}, id="one is missing"),
+    pytest.param((1, 2), {}, id="one by keyword is missing"),
+    pytest.param((1, 2, 3), {"after": 3}, id="one too many"),
+]
+
+
+@pytest.mark.parametrize(("given", "by_name"), CALLS_THAT_DO_NOT_FIT)
+def test_every_misfit_of_a_signature_is_known(given, by_name):
+    """By Python's own words."""
+    with pytest.raises(TypeError) as caught:
+        _search(*given, **by_name)
+    assert ended(exception=("TypeError", str(caught.value)), error="x").incident.about is About.ARGUMENTS
 
 
 @pytest.mark.parametrize("sentence", [*marks.STATUSES, *marks.RESULTS], ids=lambda sentence: sentence.starts)
