@@ -227,7 +227,7 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
         "en": MappingProxyType(
             {
                 Word.STOPPED: "This step could not be finished",
-                Word.HELD_BACK: "Held back until a colleague has looked at it",
+                Word.HELD_BACK: "Held back, so that it is not used as it is",
                 Word.HANDED_OVER: "A colleague has been asked to take over",
                 Word.WAITS: "Your work waits in the queue, as it stood. You need do nothing now: "
                 "once a colleague has decided, it goes on from here.",
@@ -242,7 +242,7 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
         "zh": MappingProxyType(
             {
                 Word.STOPPED: "本步骤未能完成",
-                Word.HELD_BACK: "已暂缓使用，等待同事查看",
+                Word.HELD_BACK: "已暂缓使用，以免按现状采用",
                 Word.HANDED_OVER: "已请同事接手",
                 Word.WAITS: "您的工作已原样进入队列。您现在无需操作：同事作出决定后，将从这里继续。",
                 Word.SAVED: "您的工作已保存",
