@@ -9,9 +9,10 @@ from __future__ import annotations
 import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from otel_aml import __version__
 from otel_aml.cli import (
@@ -36,7 +37,20 @@ from otel_aml.cli import (
 from otel_aml.cli.common import FAULT, say
 from otel_aml.errors import OtelAmlError
 
+
+class _Commands(TyperGroup):
+    """The commands; what is wrong with an argument is said without the words of the library that checks it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as wrong:
+            wrong.message = wrong.message.removeprefix("Value error, ")
+            raise
+
+
 app = typer.Typer(
+    cls=_Commands,
     name="otel-aml",
     help="Names the first failure of every AI-agent run, from its OpenTelemetry spans.",
     epilog="Start with: otel-aml demo",

@@ -207,13 +207,18 @@ class TestDeciding:
         (("sar", "approve", "--answer", "reason=odd"), "none of 'known', 'new'"),
         (("sar", "retry"), "does not offer retry"),
         (("sar", "approve", "--by", "Bo"), "another person must decide"),
+        (("err", "retry", "--typology", ""), "typology"),
+        (("err", "retry", "--evidence-id", "\x00"), "evidence_ids"),
+        (("err", "retry", "--by", " "), "by"),
+        (("err", "edit", "--edited", __file__), "JSON"),
     )
 
     @pytest.mark.parametrize(("words", "said"), WRONG)
     def test_what_cannot_be_taken_is_said(self, run, queue, words, said):
-        """With 2, and nothing is changed."""
+        """With 2 and one sentence of ours, and nothing is changed."""
         head = queue.head()
         found = run("queue", "decide", *words)
+        assert "Value error" not in found.err
         assert (found.code, found.out) == (2, "")
         assert said in found.err
         assert queue.head() == head
