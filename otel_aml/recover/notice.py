@@ -30,9 +30,9 @@ _MANY: Final = 10**9
 
 
 class Saved(BaseModel):
-    """What is kept, as counts that the app passes."""
+    """What is kept, as counts that the app passes. Checked wherever it is taken, also if it was made unchecked."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, revalidate_instances="always")
 
     confirmed_evidence: int = Field(default=0, ge=0, le=_MANY)
     edited_fields: int = Field(default=0, ge=0, le=_MANY)
@@ -170,8 +170,8 @@ def _in_a_persons_hands(failure_class: FailureClass) -> tuple[Action, ...]:
 
 
 def _counts(saved: Saved | Mapping[str, int] | None) -> Saved | None:
-    if saved is None or isinstance(saved, Saved):
-        return saved
+    if saved is None:
+        return None
     try:
         return Saved.model_validate(saved)
     except ValidationError:

@@ -86,6 +86,7 @@ SAVED = [
     pytest.param({"edited_fields": -1}, None, id="less than nothing"),
     pytest.param({"TXN-1": 1}, None, id="a name from outside"),
     pytest.param("TXN-1", None, id="no mapping"),
+    pytest.param(Saved.model_construct(edited_fields="TXN-1"), None, id="a text that was never checked"),
 ]
 
 
@@ -94,6 +95,13 @@ def test_only_counts_of_what_is_kept_are_shown(given_, shown):
     """What is none is left out, and never raises into the handler of an error."""
     saved = user_notice(*failed(), saved=given_).saved
     assert (saved and saved.model_dump()) == shown
+
+
+def test_a_notice_checks_the_counts_that_it_is_given():
+    """However they were made, and wherever the notice comes from."""
+    notice = user_notice(*failed(), saved={"edited_fields": 1})
+    with pytest.raises(ValidationError):
+        UserNotice(**{**dict(notice), "saved": Saved.model_construct(edited_fields="TXN-1")})
 
 
 def test_a_notice_as_problem_details():
