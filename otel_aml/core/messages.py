@@ -213,6 +213,8 @@ class Word(StrEnum):
     STOPPED = "stopped"
     HELD_BACK = "held_back"
     HANDED_OVER = "handed_over"
+    HAPPENED = "happened"
+    SAFE = "safe"
     WAITS = "waits"
     SAVED = "saved"
     RECOMMENDED = "recommended"
@@ -229,14 +231,16 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
                 Word.STOPPED: "This step could not be finished",
                 Word.HELD_BACK: "Held back, so that it is not used as it is",
                 Word.HANDED_OVER: "A colleague has been asked to take over",
-                Word.WAITS: "Your work waits in the queue, as it stood. You need do nothing now: "
-                "once a colleague has decided, it goes on from here.",
+                Word.HAPPENED: "What happened",
+                Word.SAFE: "What is safe",
+                Word.WAITS: "Nothing for now. Your work waits in the queue as it stood; "
+                "once a colleague has decided, it continues from here.",
                 Word.SAVED: "Your work is saved",
                 Word.RECOMMENDED: "Recommended",
-                Word.FOR_HELP: "If you ask for help, give:",
+                Word.FOR_HELP: "Quote this if you call support:",
                 Word.CODE: "Code",
                 Word.REFERENCE: "Reference",
-                Word.NEXT: "What you can do",
+                Word.NEXT: "What you can do now",
             }
         ),
         "zh": MappingProxyType(
@@ -244,13 +248,15 @@ WORDS: Final[Mapping[str, Mapping[Word, str]]] = MappingProxyType(
                 Word.STOPPED: "本步骤未能完成",
                 Word.HELD_BACK: "已暂缓使用，以免按现状采用",
                 Word.HANDED_OVER: "已请同事接手",
-                Word.WAITS: "您的工作已原样进入队列。您现在无需操作：同事作出决定后，将从这里继续。",
+                Word.HAPPENED: "发生了什么",
+                Word.SAFE: "已保存的内容",
+                Word.WAITS: "现在无需操作。您的工作已原样进入队列，同事作出决定后将从这里继续。",
                 Word.SAVED: "您的工作已保存",
                 Word.RECOMMENDED: "推荐",
-                Word.FOR_HELP: "求助时请提供：",
+                Word.FOR_HELP: "联系支持时请提供：",
                 Word.CODE: "代码",
                 Word.REFERENCE: "编号",
-                Word.NEXT: "您可以",
+                Word.NEXT: "您现在可以做什么",
             }
         ),
     }

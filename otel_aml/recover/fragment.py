@@ -70,8 +70,11 @@ def _notice(
     yield f'<div class="step-notice" data-tone="{tone}" lang="{LANGUAGES[locale]}" role="{role}">'
     yield f'{_sign(tone)}<div class="step-notice-body">'
     yield f'<h{level} class="step-notice-title">{_title(notice, handed_over=handed_over)}</h{level}>'
+    yield _part(Word.HAPPENED, locale, level)
     yield f'<p class="step-notice-message">{escape(notice.message)}</p>'
+    yield _part(Word.SAFE, locale, level)
     yield from _saved(notice)
+    yield _part(Word.NEXT, locale, level)
     if handed_over:
         yield f'<p class="step-notice-message">{word(Word.WAITS, locale)}</p>'
     else:
@@ -86,16 +89,21 @@ def _title(notice: UserNotice, *, handed_over: bool) -> str:
     return word(Word.HELD_BACK if notice.tone == "red" else Word.STOPPED, notice.locale)
 
 
+def _part(which: Word, locale: str, level: int) -> str:
+    """Head one of the three questions that a person has."""
+    below = min(level + 1, max(_LEVELS))
+    return f'<h{below} class="step-notice-part">{word(which, locale)}</h{below}>'
+
+
 def _saved(notice: UserNotice) -> Iterator[str]:
     saved, counts = notice.saved, ""
     if saved is not None:
-        counts = saved_text(saved.confirmed_evidence, saved.edited_fields, notice.locale)
+        counts = escape(saved_text(saved.confirmed_evidence, saved.edited_fields, notice.locale))
     yield f'<p class="step-notice-saved">{_sign("saved")}<span><strong>{word(Word.SAVED, notice.locale)}</strong>'
     yield f" <span>{counts}</span></span></p>" if counts else "</span></p>"
 
 
 def _choices(notice: UserNotice, action: str, fields: Mapping[str, str]) -> Iterator[str]:
-    yield f'<p class="step-notice-next">{word(Word.NEXT, notice.locale)}</p>'
     if notice.retry_after_s:
         yield f'<p class="step-notice-wait">{wait_text(notice.retry_after_s, notice.locale)}</p>'
     target = f' action="{escape(action)}"' if action else ""

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from otel_aml.demo.page.texts import LOCALES, text
 from otel_aml.errors import ConfigurationError
 from otel_aml.offline import reports
 from otel_aml.offline.analysis import Given, analysed
-from otel_aml.recover.takeover import Choice
+from otel_aml.recover.takeover import LEASE, Choice
 from tests.demo.page_server import Visitor, serving
 
 ROOT = Path(__file__).parent.parent.parent
@@ -134,6 +135,23 @@ class TestDoors:
             assert each.headers["x-content-type-options"] == "nosniff"
             assert "server" not in each.headers
 
+    def test_only_who_holds_a_task_gets_a_script(self, site, visitor):
+        """Our own, from our own address, and on that page alone."""
+        found = handed_over(site.office, "C-7-002")
+        visitor.ask("POST", "/person", {"csrf": visitor.csrf(), "person": COLLEAGUE})
+        before = visitor.ask("GET", f"/queue/{found.task_id}")
+        visitor.ask("POST", f"/queue/{found.task_id}/take", {"csrf": visitor.csrf()})
+        after = visitor.ask("GET", f"/queue/{found.task_id}")
+        assert "script-src" not in before.headers["content-security-policy"]
+        assert "<script" not in before.text
+        policy = after.headers["content-security-policy"].split("; ")
+        assert policy[0] == "default-src 'none'"
+        assert [each for each in policy if "script" in each or "connect" in each] == [
+            "script-src 'self'", "connect-src 'self'"
+        ]  # fmt: skip
+        assert re.findall("<script.*?</script>", after.text) == ['<script src="/lease.js" defer></script>']
+        assert visitor.ask("GET", "/lease.js").headers["content-type"].startswith("text/javascript")
+
     def test_the_cookie_is_for_this_page_alone(self, site):
         """No script reads it, and no other site can have it sent."""
         cookie = Visitor(site.port).enter(site.link).headers["set-cookie"].lower()
@@ -218,6 +236,50 @@ class TestGoingOn:
         assert answer.headers["location"].endswith("?said=no_comment")
         assert site.office.queue.show(found.task_id).decision is None
 
+    def test_a_task_is_held_while_somebody_works_on_it(self, site, visitor):
+        """By whoever holds it, and by nobody else; the answer says for how long, and no more."""
+        found = handed_over(site.office, "C-7-002")
+        queue, renew = site.office.queue, f"/queue/{found.task_id}/renew"
+
+        def asked():
+            answer = visitor.ask("POST", renew, {"csrf": visitor.csrf()})
+            return answer.status, json.loads(answer.text)
+
+        assert asked() == (409, {})
+        visitor.ask("POST", "/person", {"csrf": visitor.csrf(), "person": COLLEAGUE})
+        assert asked() == (409, {})
+        queue.claim(COLLEAGUE, task_id=found.task_id, lease=timedelta(minutes=1))
+        status, said = asked()
+        assert (status, list(said)) == (200, ["seconds"])
+        assert 60 < said["seconds"] <= LEASE.total_seconds()
+        assert queue.show(found.task_id).lease_ends_at - datetime.now(UTC) > timedelta(minutes=1)
+        visitor.ask("POST", "/person", {"csrf": visitor.csrf(), "person": "Mei Lin"})
+        assert asked() == (409, {})
+        assert queue.show(found.task_id).claimed_by == COLLEAGUE
+        assert visitor.ask("POST", renew, {"csrf": "x"}).status == 403
+        assert visitor.ask("GET", renew).status == 405
+        queue.decide(found.task_id, Choice.REJECT, by=COLLEAGUE)
+        visitor.ask("POST", "/person", {"csrf": visitor.csrf(), "person": COLLEAGUE})
+        assert asked() == (409, {})
+
+    @pytest.mark.parametrize("locale", LOCALES)
+    def test_a_task_says_what_is_asked(self, site, visitor, locale):
+        """Of each way to fail, before and after it is taken, and how long it is held."""
+        if locale == "zh":
+            visitor.ask("POST", "/language", {"csrf": visitor.csrf()})
+        failing = {case_id: each for case_id, each in CLASS_OF.items() if each is not None}
+        tasks = {handed_over(site.office, case_id).task_id: each for case_id, each in failing.items()}
+        visitor.ask("POST", "/person", {"csrf": visitor.csrf(), "person": COLLEAGUE})
+        for task_id, failure_class in tasks.items():
+            asked = text(f"ask_{failure_class}", locale)
+            page = visitor.ask("GET", f"/queue/{task_id}").text
+            assert asked in page
+            assert text("take_lead", locale) in page
+            visitor.ask("POST", f"/queue/{task_id}/take", {"csrf": visitor.csrf()})
+            page = visitor.ask("GET", f"/queue/{task_id}").text
+            assert asked in page
+            assert f"<b>{text('minutes', locale, n=15)}</b>" in page
+
     def test_an_approval_ends_it(self, site):
         """By another person than the author."""
         office = site.office
@@ -294,18 +356,17 @@ class TestKept:
     @pytest.mark.slow
     def test_a_killed_page_goes_on(self, tmp_path):
         """The command itself, with `kill -9` in the middle of an investigation."""
-        first = _Command(tmp_path)
-        visitor = Visitor(first.port)
-        visitor.enter(first.link)
-        form = {"csrf": visitor.csrf(), "version": "0", "confirmed": ["TX-7-004-001"], "who": "A baker"}
-        assert visitor.ask("POST", "/cases/C-7-004/evidence", form).status == 303
-        page = visitor.ask("GET", "/cases/C-7-004").text
-        first.kill()
-        second = _Command(tmp_path)
-        visitor = Visitor(second.port)
-        visitor.enter(second.link)
-        again = visitor.ask("GET", "/cases/C-7-004").text
-        second.stop()
+        with _Command(tmp_path) as first:
+            visitor = Visitor(first.port)
+            visitor.enter(first.link)
+            form = {"csrf": visitor.csrf(), "version": "0", "confirmed": ["TX-7-004-001"], "who": "A baker"}
+            assert visitor.ask("POST", "/cases/C-7-004/evidence", form).status == 303
+            page = visitor.ask("GET", "/cases/C-7-004").text
+        with _Command(tmp_path) as second:
+            visitor = Visitor(second.port)
+            visitor.enter(second.link)
+            again = visitor.ask("GET", "/cases/C-7-004").text
+            second.stop()
         notice = re.compile(r'<div class="step-notice".*?</form>', re.DOTALL)
         (before,), (after,) = notice.findall(page), notice.findall(again)
         token = re.compile(r'name="csrf" value="[^"]+"')
@@ -322,7 +383,7 @@ class TestKept:
 
 
 class _Command:
-    """`otel-aml demo --serve` as a person starts it."""
+    """`otel-aml demo --serve` as a person starts it; killed at the end of its block, whatever happened in it."""
 
     def __init__(self, folder):
         code = "from otel_aml.cli import main; main()"
@@ -330,11 +391,18 @@ class _Command:
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
         )
-        line = self.process.stderr.readline()
-        self.link = re.search(r"\S+/enter/[\w-]{40,}", line)[0]
-        self.port = int(self.link.split("/")[2].partition(":")[2])
 
-    def kill(self):
+    def __enter__(self):
+        try:
+            line = self.process.stderr.readline()
+            self.link = re.search(r"\S+/enter/[\w-]{40,}", line)[0]
+            self.port = int(self.link.split("/")[2].partition(":")[2])
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_raised):
         self.process.kill()
         self.process.communicate()
 
@@ -342,6 +410,15 @@ class _Command:
         self.process.send_signal(signal.SIGINT)
         said = self.process.communicate(timeout=30)[1]
         assert "Traceback" not in said
+
+
+@pytest.mark.slow
+def test_a_command_ends_with_its_block(tmp_path):
+    """Also where a test fails in the middle, so that no server is left behind."""
+    with pytest.raises(RuntimeError, match="midway"), _Command(tmp_path) as command:
+        assert command.process.poll() is None
+        raise RuntimeError("midway")
+    assert command.process.returncode == -signal.SIGKILL
 
 
 def test_a_port_that_is_taken_is_said(site, tmp_path):

@@ -220,6 +220,100 @@ def test_two_people_at_once(visit, chromium):
     page.context.close()
 
 
+def holding(visit, case_id="C-7-004"):
+    """Somebody who has just taken a task, with a clock of the test's own in the browser."""
+    person = visit(desk_of=PageCase.desk)
+    person.open(case_id)
+    person.confirm(2)
+    person.press("Ask a colleague")
+    person.become(COLLEAGUE)
+    task_id = person.site.office.get(case_id).task_id
+    person.page.clock.install()
+    person.page.goto(f"{person.site.url}/queue/{task_id}")
+    person.press("Take this task")
+    person.asked = []
+    person.page.on("request", lambda each: person.asked.append(each.url) if "renew" in each.url else None)
+    return person, task_id
+
+
+def test_a_task_is_held_while_a_person_works_on_it(visit):
+    """Each minute in which a key is pressed renews the lease; one in which nothing is done sends nothing."""
+    person, task_id = holding(visit)
+    page, left = person.page, person.page.locator("#lease b")
+    queue = person.site.office.queue
+    assert left.inner_text() == "15 min"
+    page.clock.run_for(5 * 60_000)
+    assert (left.inner_text(), person.asked) == ("10 min", [])
+    before = queue.show(task_id).lease_ends_at
+    page.get_by_label("Comment", exact=True).press("a")
+    with page.expect_response("**/renew") as answer:
+        page.clock.run_for(60_000)
+    assert answer.value.ok
+    page.wait_for_function("document.querySelector('#lease b').textContent === '15 min'")
+    assert queue.show(task_id).lease_ends_at > before
+    assert len(person.asked) == 1
+
+
+def test_whoever_does_nothing_is_told_that_the_task_is_free(visit):
+    """After 15 minutes nothing was asked for; what was written is still there, and a key holds the task again."""
+    person, _ = holding(visit)
+    page = person.page
+    page.get_by_label("Comment", exact=True).fill("half a thought")
+    with page.expect_response("**/renew"):
+        page.clock.run_for(60_000)
+    page.wait_for_function("document.querySelector('#lease b').textContent === '15 min'")
+    page.clock.run_for(16 * 60_000)
+    assert len(person.asked) == 1
+    assert page.locator("#lease").is_hidden()
+    assert page.locator("#lease-over").inner_text() == person.says("not_held_any_more")
+    assert page.get_by_label("Comment", exact=True).input_value() == "half a thought"
+    person.look()
+    page.get_by_label("Comment", exact=True).press("a")
+    with page.expect_response("**/renew"):
+        page.clock.run_for(60_000)
+    page.wait_for_function("!document.getElementById('lease').hidden")
+    assert page.locator("#lease-over").is_hidden()
+
+
+def test_a_task_that_another_has_taken_is_not_taken_back(visit):
+    """The page says so, and the other keeps it."""
+    person, task_id = holding(visit)
+    queue = person.site.office.queue
+    queue.release(task_id, COLLEAGUE)
+    queue.claim("Mei Lin", task_id=task_id)
+    person.page.get_by_label("Comment", exact=True).press("a")
+    with person.page.expect_response("**/renew") as answer:
+        person.page.clock.run_for(60_000)
+    assert answer.value.status == 409
+    person.page.wait_for_function("document.getElementById('lease').hidden")
+    assert person.page.locator("#lease-over").is_visible()
+    assert queue.show(task_id).claimed_by == "Mei Lin"
+
+
+def test_a_closed_page_asks_for_nothing_more(visit):
+    """The lease runs out by itself."""
+    person, task_id = holding(visit)
+    until = person.site.office.queue.show(task_id).lease_ends_at
+    person.page.get_by_label("Comment", exact=True).press("a")
+    person.page.goto("about:blank")
+    person.page.clock.run_for(5 * 60_000)
+    assert person.asked == []
+    assert person.site.office.queue.show(task_id).lease_ends_at == until
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_count_has_one_name_and_stands_once(visit, locale):
+    """Beside a notice the page does not say again, in other words, what is kept."""
+    person = visit(locale)
+    person.open("C-7-004")
+    person.confirm(3)
+    assert saved_text(3, 1, locale) in person.notice().inner_text()
+    assert person.page.locator("main dl dd").all_inner_texts() == ["rapid movement"]
+    assert [each.inner_text() for each in person.notice().get_by_role("heading", level=3).all()] == [
+        WORDS[locale][each] for each in (Word.HAPPENED, Word.SAFE, Word.NEXT)
+    ]
+
+
 def test_the_secret_was_there_to_be_found(visit):
     """The check of the responses would have seen it."""
     person = visit()

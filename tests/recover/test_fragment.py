@@ -11,7 +11,7 @@ from otel_aml.core.recovery import plan_recovery
 from otel_aml.core.taxonomy import FAILURES, FailureClass
 from otel_aml.recover.classifying import classify_error
 from otel_aml.recover.fragment import style_sheet
-from otel_aml.recover.notice import Option, UserNotice, user_notice
+from otel_aml.recover.notice import Option, Saved, UserNotice, user_notice
 from tests.recover.canaries import Canaries
 from tests.recover.test_notice import FORBIDDEN, failed, notices
 
@@ -72,7 +72,7 @@ def test_there_is_no_script_and_nothing_from_elsewhere():
     """Nor an attribute that runs one: it can stand in a page with the strictest policy."""
     found = Tags(user_notice(*failed()).to_html())
     assert {tag for tag, _ in found.tags} <= {
-        "style", "div", "svg", "path", "circle", "h2", "p", "strong", "span", "form", "button", "small", "b"
+        "style", "div", "svg", "path", "circle", "h2", "h3", "p", "strong", "span", "form", "button", "small", "b"
     }  # fmt: skip
     names = {name for _, attributes in found.tags for name in attributes}
     assert not {name for name in names if name.startswith("on") or name in {"style", "src", "href"}}
@@ -92,6 +92,14 @@ def test_what_the_app_gives_is_escaped():
     assert found.words.count(bad) == 4
 
 
+def test_counts_that_nobody_checked_are_escaped():
+    """A notice can be put together without a check; what is drawn of it is text all the same."""
+    bad = "<script>alert(1)</script>"
+    saved = Saved.model_construct(confirmed_evidence=bad, edited_fields=0)
+    notice = UserNotice.model_construct(**{**dict(user_notice(*failed())), "saved": saved})
+    assert not Tags(notice.to_html()).all("script")
+
+
 def test_a_page_may_keep_the_style_sheet_itself():
     """Where its policy allows no style in a page."""
     assert not Tags(user_notice(*failed()).to_html(style=False)).all("style")
@@ -108,6 +116,22 @@ def test_what_cannot_be_drawn_is_refused(given):
 def test_the_heading_takes_its_place_in_the_page():
     """Readers who go from heading to heading find it."""
     assert Tags(user_notice(*failed()).to_html(level=3)).all("h3")
+    assert len(Tags(user_notice(*failed()).to_html(level=6)).all("h6")) == 4
+
+
+@pytest.mark.parametrize("locale", CATALOGUE)
+@pytest.mark.parametrize("handed_over", [False, True])
+def test_it_answers_three_questions_in_order(handed_over, locale):
+    """What happened, what is safe, what you can do now: each with a heading, and each count once."""
+    notice = user_notice(*failed(), locale=locale, saved={"confirmed_evidence": 3})
+    found = Tags(notice.to_html(handed_over=handed_over))
+    assert len(found.all("h3")) == 3
+    asked = [word(each, locale) for each in (Word.HAPPENED, Word.SAFE, Word.NEXT)]
+    answers = [notice.message, saved_text(3, 0, locale)]
+    answers.append(word(Word.WAITS, locale) if handed_over else notice.options[0].label)
+    places = [found.words.index(each) for pair in zip(asked, answers, strict=True) for each in pair]
+    assert places == sorted(places)
+    assert found.words.count(saved_text(3, 0, locale)) == 1
 
 
 def test_no_canary_is_drawn():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -12,14 +13,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from otel_aml.core.messages import code as code_of
 from otel_aml.core.messages import user_message
 from otel_aml.core.taxonomy import FAILURES, TAXONOMY, RecoveryPath, Severity
 from otel_aml.demo.cases import Typology
-from otel_aml.demo.page.doors import Doors
+from otel_aml.demo.page.doors import POLICY_OF_A_SCRIPT, Doors
 from otel_aml.demo.page.investigation import STEPS, Step
 from otel_aml.demo.page.office import WRITTEN, Correction, NotNowError
 from otel_aml.demo.page.texts import LOCALES, has, text
@@ -72,6 +73,7 @@ def page(office: Office, *, port: int, token: str | None = None) -> Doors:
         Route("/", desk.cases, methods=["GET"]),
         Route("/page.css", _styles, methods=["GET"]),
         Route("/icon.svg", _icon, methods=["GET"]),
+        Route("/lease.js", _script, methods=["GET"]),
         Route("/cases/{case_id}", desk.case, methods=["GET"]),
         Route("/cases/{case_id}/evidence", desk.confirm, methods=["POST"]),
         Route("/cases/{case_id}/step", desk.choose, methods=["POST"]),
@@ -79,6 +81,7 @@ def page(office: Office, *, port: int, token: str | None = None) -> Doors:
         Route("/queue", desk.queue, methods=["GET"]),
         Route("/queue/{task_id}", desk.task, methods=["GET"]),
         Route("/queue/{task_id}/take", desk.take, methods=["POST"]),
+        Route("/queue/{task_id}/renew", desk.renew, methods=["POST"]),
         Route("/queue/{task_id}/release", desk.release, methods=["POST"]),
         Route("/queue/{task_id}/decide", desk.decide, methods=["POST"]),
         Route("/person", desk.switch, methods=["POST"]),
@@ -96,6 +99,10 @@ def _styles(request: Request) -> Response:  # noqa: ARG001 - as Starlette calls 
 
 def _icon(request: Request) -> Response:  # noqa: ARG001 - as Starlette calls it
     return Response(_file("icon.svg"), media_type="image/svg+xml")
+
+
+def _script(request: Request) -> Response:  # noqa: ARG001 - as Starlette calls it
+    return Response(_file("lease.js"), media_type="text/javascript")
 
 
 def _file(name: str) -> str:
@@ -167,7 +174,8 @@ class _Desk:
             is_critical = task.failure_class in FAILURES and TAXONOMY[task.failure_class].severity is Severity.CRITICAL
             code = code_of(task.failure_class, RecoveryPath.HUMAN_TAKEOVER)
             happened = user_message(task.failure_class, RecoveryPath.HUMAN_TAKEOVER, _locale(request))
-        return self._drawn(
+        is_holder = task.status is TaskStatus.CLAIMED and task.claimed_by == _session(request).person
+        answer = self._drawn(
             request,
             "task.html",
             task=task,
@@ -179,10 +187,14 @@ class _Desk:
             known=known,
             missing=[each for each in _cited(work) if each not in known],
             age=self._age(task.age_seconds, request),
-            is_holder=task.status is TaskStatus.CLAIMED and task.claimed_by == _session(request).person,
+            is_holder=is_holder,
+            lease_seconds=_seconds_to(task.lease_ends_at),
             is_own=task.author == _session(request).person,
             typologies=tuple(map(str, Typology)),
         )
+        if is_holder:
+            answer.headers["Content-Security-Policy"] = POLICY_OF_A_SCRIPT
+        return answer
 
     # --- changing -------------------------------------------------------------------------------------------------
 
@@ -204,6 +216,14 @@ class _Desk:
         """Take a task."""
         person = _session(request).person
         return self._asked(request, lambda task_id: self._office.queue.claim(person, task_id=task_id))
+
+    def renew(self, request: Request) -> Response:
+        """Hold a task longer, as the page asks while somebody works on it; says for how many seconds."""
+        try:
+            until = self._office.queue.renew(self._task(request).id, _session(request).person)
+        except QueueError:
+            return JSONResponse({}, status_code=409)
+        return JSONResponse({"seconds": _seconds_to(until)})
 
     def release(self, request: Request) -> Response:
         """Give a task back."""
@@ -368,6 +388,11 @@ def _returned(found: Investigation) -> Any:
     """Give the last decision where it sent the work back; None where it did not, or work has gone on since."""
     last = found.decisions[-1] if found.decisions else None
     return last if last is not None and last.choice is Choice.RETURNED and last.step is found.step else None
+
+
+def _seconds_to(moment: datetime | None) -> int:
+    """Count down to a moment; 0 once it has passed, or where there is none."""
+    return 0 if moment is None else max(0, round((moment - datetime.now(UTC)).total_seconds()))
 
 
 def _session(request: Request) -> Session:

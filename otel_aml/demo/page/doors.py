@@ -21,9 +21,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 FORM_BYTES: Final = 256 * 1024
+POLICY: Final = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+POLICY_OF_A_SCRIPT: Final = f"{POLICY}; script-src 'self'; connect-src 'self'"
+"""For a page that runs a script of ours."""
 HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     # Not `no-referrer`: under it a browser sends `Origin: null` with our own forms.
@@ -88,7 +92,7 @@ class Doors:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
-                    headers[name] = value
+                    headers.setdefault(name, value)
             await send(message)
 
         await (await self._chosen(scope, receive))(scope, receive, send_with_headers)

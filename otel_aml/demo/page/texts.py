@@ -24,7 +24,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "senior": ("senior analyst", "高级分析员"),
         "officer": ("compliance officer", "合规官"),
         "list_lead": (
-            "Each investigation goes through four steps. Choose one to go on with.",
+            "Each investigation goes through four steps. Choose one to continue.",
             "每项调查分为四个步骤。请选择一项继续。",
         ),
         "case": ("Case", "案件"),
@@ -48,7 +48,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "state_rejected": ("Closed", "已关闭"),
         "steps": ("Steps of the investigation", "调查步骤"),
         "evidence_lead": (
-            "Tick the transactions that you have checked. The copilot goes on with them.",
+            "Tick the transactions that you have checked. The copilot continues with them.",
             "请勾选您已核对的交易，助手将据此继续。",
         ),
         "tick": ("Confirmed", "已确认"),
@@ -91,7 +91,7 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "so_far": ("Done so far", "已完成的内容"),
         "nothing_yet": ("Nothing yet.", "暂无。"),
         "confirmed_count": ("Confirmed evidence", "已确认的证据"),
-        "show_confirmed": ("Show the confirmed transactions", "显示已确认的交易"),
+        "show_confirmed": ("Show the confirmed evidence", "显示已确认的证据"),
         "edited_count": ("Edited fields", "已编辑的字段"),
         "history": ("Decisions", "决定记录"),
         "not_yours": (
@@ -136,14 +136,48 @@ _TEXTS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         "next": ("What to do next", "下一步"),
         "take": ("Take this task", "认领此任务"),
         "take_lead": (
-            "You can be the colleague who looks at it. Take it, and for 15 minutes nobody else can decide it. "
-            "If you decide nothing by then, it is free for others again. You can then choose:",
-            "您可以作为同事处理此任务。认领后 15 分钟内其他人无法处理；到时未作决定，其他人可再次认领。您可以选择：",
+            "You can be the colleague who does this. Take it, and nobody else can decide it meanwhile. "
+            "If you do nothing for 15 minutes, it goes back to the queue. Once you have taken it you can choose:",
+            "您可以作为同事处理此任务。认领期间其他人无法处理；15 分钟没有操作，任务将回到队列。认领后您可以选择：",
         ),
         "release": ("Give it back", "放回队列"),
         "held_by_you": (
-            "You hold this task until {until} UTC. After that it is free for others too.",
-            "此任务由您处理至 {until}（UTC），之后其他人也可认领。",
+            "This task is yours for another {left}. Working on this page renews that; "
+            "if you do nothing until then, it goes back to the queue.",
+            "此任务由您处理，还剩 {left}。您在本页操作时会自动续期；到时没有操作，任务将回到队列。",
+        ),
+        "not_held_any_more": (
+            "This task is not held for you any more. What you have written still stands here, "
+            "and your decision counts unless another person has taken the task.",
+            "此任务不再由您独占。您填写的内容仍在此处；若他人尚未认领，您的决定仍然有效。",
+        ),
+        "ask_sar_approval": (
+            "Read the draft, then approve it, correct it, or send it back.",
+            "请阅读草稿，然后批准、修改或退回。",
+        ),
+        "ask_tool_failure": (
+            "See that the service works again, then have the step run again.",
+            "请确认服务已恢复，然后重新运行该步骤。",
+        ),
+        "ask_format_violation": (
+            "Have the step run again, or say what is missing and send it back.",
+            "请重新运行该步骤，或说明缺少的内容并退回。",
+        ),
+        "ask_hallucination": (
+            "Look for the entry in the records: take it out of the draft, or send the draft back.",
+            "请在记录中查找该条目：将其从草稿中移除，或退回草稿。",
+        ),
+        "ask_retrieval_miss": (
+            "See that the guidance can be found, then have the step run again.",
+            "请确认可以找到所需指引，然后重新运行该步骤。",
+        ),
+        "ask_context_pollution": (
+            "Read the draft beside the guidance, and correct what does not follow it.",
+            "请对照指引阅读草稿，修改不符之处。",
+        ),
+        "ask_typology_misjudge": (
+            "Read the draft, see whether its typology is right, and correct it if not.",
+            "请阅读草稿，判断其类型是否正确，如有误请修改。",
         ),
         "missing": ("Cited in the draft, not found in the records:", "草稿引用、但记录中未找到："),
         "held_by_other": (
