@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 from rich.text import Text
 
+from otel_aml.offline.insight import passing
 from otel_aml.offline.render import visible
 from otel_aml.offline.reports import STRONG_Q
 
@@ -28,6 +29,9 @@ def draw(report: Report, console: Console) -> None:
     if report.synthetic:
         console.print(Text(_SYNTHETIC.format(synthetic=report.synthetic), style="bold reverse"))
     console.print(_taxonomy(report))
+    for sentence in passing(report):
+        console.print(Text(sentence))
+    console.print()
     if any(row.co_occurs for row in report.cascades):
         console.print(_cascades(report))
     console.print(Text(_about_cascades(report)))
@@ -40,8 +44,7 @@ def draw(report: Report, console: Console) -> None:
     console.print(
         Text(
             f"{inflation.first_failure} runs failed; counting every symptom would say {inflation.naive}.\n"
-            "rate: of the runs in which that check was decided. share: of the runs that failed.\n"
-            "Paused and cancelled runs count neither as passes nor as failures."
+            "rate: of the runs in which that check was decided. share: of the runs that failed."
         ),
     )
 

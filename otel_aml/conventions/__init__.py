@@ -87,6 +87,13 @@ _CONVERSATIONS: Final = (
     names.TRACELOOP_SESSION,
 )
 _DEPENDENCIES: Final = (Kind.TOOL, Kind.RETRIEVER)
+NAMES_GIVEN: Final = (
+    *gen_ai.NAMES.values(),
+    *openinference.NAMES.values(),
+    names.TRACELOOP_NAME,
+    names.DEPENDENCY,
+)
+"""Where a span gives a name to a tool, a model, a retriever or an agent. Its own name may say anything."""
 _NODES: Final = frozenset({Kind.STEP, Kind.AGENT})
 """What may be a node of a graph, and record what it added to the state."""
 

@@ -33,11 +33,11 @@ def kind(attributes: Mapping[str, Any]) -> Kind | None:
 
 def dependency(attributes: Mapping[str, Any], of: Kind) -> str | None:
     """Name the tool, model, retriever or agent."""
-    key = _NAMES.get(of)
+    key = NAMES.get(of)
     return values.text(attributes.get(key)) if key else None
 
 
-_NAMES: Final[Mapping[Kind, str]] = {
+NAMES: Final[Mapping[Kind, str]] = {
     Kind.AGENT: names.GEN_AI_AGENT,
     Kind.MODEL: names.GEN_AI_MODEL,
     Kind.TOOL: names.GEN_AI_TOOL,

@@ -25,7 +25,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
     "TOOL": Kind.TOOL,
     "RETRIEVER": Kind.RETRIEVER,
 }
-_NAMES: Final[Mapping[Kind, str]] = {
+NAMES: Final[Mapping[Kind, str]] = {
     Kind.MODEL: names.OPENINFERENCE_MODEL,
     Kind.TOOL: names.OPENINFERENCE_TOOL,
     Kind.AGENT: names.OPENINFERENCE_AGENT,
@@ -51,7 +51,7 @@ def kind_of_rest(attributes: Mapping[str, Any]) -> Kind | None:
 
 def dependency(attributes: Mapping[str, Any], of: Kind) -> str | None:
     """Name the tool, model or agent."""
-    key = _NAMES.get(of)
+    key = NAMES.get(of)
     return values.text(attributes.get(key)) if key else None
 
 

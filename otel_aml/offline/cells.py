@@ -56,6 +56,7 @@ def _tables(report: Report) -> Iterator[tuple[str, tuple[tuple[str, ...], list[d
     for name, rows in report.tables.items():
         yield name, (rows.kind.names(), [row.plain() for row in rows])
     yield "inflation", (report.inflation.names(), [report.inflation.plain()])
+    yield "pass_rate", (report.pass_rate.names(), [report.pass_rate.plain()])
 
 
 def _write(path: Path, columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -32,6 +32,9 @@ _COLUMNS: Final = {
     "fired": "fired_count",
     "clear": "clear_count",
     "unchecked": "unchecked_count",
+    "ended": "ended_count",
+    "checked": "checked_count",
+    "passed": "passed_count",
 }
 _SHOWN: Final = 100
 _PANDAS: Final[Mapping[type, str]] = {

@@ -57,6 +57,7 @@ def report_json(analysis: Analysis, report: Report, out: TextIO) -> None:
         "problems": [asdict(problem) for problem in analysis.problems],
         **{name: [row.plain() for row in rows] for name, rows in report.tables.items()},
         "inflation": report.inflation.plain(),
+        "pass_rate": report.pass_rate.plain(),
     }
     out.write(f"{_json(answer, indent=2)}\n")
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime  # noqa: TC003 - the types of the columns are read from the fields
 from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
+from otel_aml.conventions import NAMES_GIVEN
 from otel_aml.errors import ConfigurationError
 from otel_aml.offline.frames import ReportRow, Rows
-from otel_aml.offline.insight import headline
+from otel_aml.offline.insight import headline, passing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +25,9 @@ STRONG_Q: Final = 0.05
 """Pairs below it go together; of those that do, one in twenty by chance."""
 STRETCHES: Final = 48
 """In so many stretches of time the trend is told at most."""
-VALUES: Final[Mapping[str, int]] = MappingProxyType({"min_both": MIN_BOTH, "most": STRETCHES})
+VALUES: Final[Mapping[str, int | str]] = MappingProxyType(
+    {"min_both": MIN_BOTH, "most": STRETCHES, "names": f"^({'|'.join(map(re.escape, NAMES_GIVEN))})$"}
+)
 """What queries take, where nobody says otherwise."""
 _CLASS: Final = {"failure_class": "class"}
 """A word that Python keeps to itself."""
@@ -137,6 +141,23 @@ class Inflation(ReportRow):
 
 
 @dataclass(frozen=True, slots=True)
+class PassRate(ReportRow):
+    """How many of the runs that ended have passed.
+
+    Args:
+        ended: Runs that were not cancelled, and that do not wait for a person.
+        checked: Of these, runs that failed, that are unclassified, or of which a check was decided.
+        passed: Of the checked, runs that pass; a run of which nothing was checked has not.
+        rate: Passed of checked, 0 to 1; None where there are none.
+    """
+
+    ended: int = 0
+    checked: int = 0
+    passed: int = 0
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrendRow(ReportRow):
     """In how many of the runs that started in a stretch of time a class was the verdict.
 
@@ -224,6 +245,7 @@ class Report:
     recovery_flow: Rows[FlowRow] = Rows(FlowRow)  # noqa: RUF009
     coverage: Rows[CoverageRow] = Rows(CoverageRow)  # noqa: RUF009
     inflation: Inflation
+    pass_rate: PassRate = PassRate()
     min_both: int
     synthetic: int
 
@@ -261,7 +283,9 @@ class Report:
             for name, rows in self.tables.items()
             if rows and name != "trend"
         )
-        return f"<h3>{escape(headline(self).sentence)}</h3>{shown}"
+        first = headline(self)
+        said = escape(" ".join((first.why_no_cascade, first.why_repair, *passing(self))).strip())
+        return f"<h3>{escape(first.sentence)}</h3><p>{said}</p>{shown}"
 
 
 Kind = TypeVar("Kind", bound=ReportRow)
@@ -279,6 +303,7 @@ def report(analysis: Analysis, *, min_both: int = MIN_BOTH) -> Report:
         return Rows(kind, tuple(map(kind.of, analysis.rows(query, **values))))
 
     (inflation,) = map(Inflation.of, analysis.rows("inflation"))
+    (pass_rate,) = map(PassRate.of, analysis.rows("pass_rate"))
     (synthetic,) = analysis.rows("synthetic")
     return Report(
         taxonomy=rows(TaxonomyRow, "taxonomy_frequency"),
@@ -290,9 +315,15 @@ def report(analysis: Analysis, *, min_both: int = MIN_BOTH) -> Report:
         recovery_flow=rows(FlowRow, "recovery_flow"),
         coverage=rows(CoverageRow, "check_coverage"),
         inflation=inflation,
+        pass_rate=pass_rate,
         min_both=min_both,
         synthetic=synthetic["run_count"],
     )
+
+
+def unnamed(analysis: Analysis) -> frozenset[str]:
+    """List the names of what failed that no span gives to a tool, a model, a retriever or an agent."""
+    return frozenset(row["dependency"] for row in analysis.rows("unnamed_dependencies", names=VALUES["names"]))
 
 
 def runs(analysis: Analysis) -> Iterator[RunRow]:

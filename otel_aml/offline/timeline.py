@@ -153,7 +153,7 @@ def _steps(run: RunSpans | None, symptoms: Mapping[str, list[Symptom]]) -> Itera
             duration_ms=None if span.ended_at is None else (span.ended_at - span.started_at) / _MS,
             kind=str(step.kind),
             name=step.name or span.name,
-            subject=reading.agent or conventions.called(span, step.kind),
+            subject=conventions.called(span, step.kind) or reading.agent,
             symptoms=tuple(symptoms.get(span.span_id, ())),
             retry=retry,
             detail=tuple(_details(span)),

@@ -1,6 +1,6 @@
 -- What was done about each class of failure, and how did it end?
 -- grain:     class, path, outcome
--- class:     the first failure; of a run that passes, the first of those that were made good or replaced
+-- class:     the verdict; of a run that passes, the first of the failures that were made good or replaced
 -- runs:      runs in which something failed, whether it was made good or not
 with
 
@@ -8,7 +8,7 @@ failed as (
     select
         path,
         outcome,
-        case when is_failure or len(findings) = 0 then class else split_part(findings[1], ':', 1) end as class
+        case when class != 'pass' or len(findings) = 0 then class else split_part(findings[1], ':', 1) end as class
     from runs
     where path is not null
 )

@@ -155,6 +155,7 @@ class TestReport:
             "recovery_flow",
             "coverage",
             "inflation",
+            "pass_rate",
         ]
         assert answer["trend"][0] == {
             "started_at": "2026-09-21T14:13:20",
@@ -168,6 +169,7 @@ class TestReport:
         assert answer["coverage"][0] == {"class": "tool_failure", "fired": 1, "clear": 1, "unchecked": 0}
         assert answer["tool_failures"] == [{"dependency": "get_transactions", "error_type": "timeout", "runs": 1}]
         assert answer["inflation"] == {"first_failure": 1, "naive": 1}
+        assert answer["pass_rate"] == {"ended": 2, "checked": 2, "passed": 1, "rate": 0.5}
         assert answer["repair_order"] == [{"class": "tool_failure", "severity": "high", "runs": 1}]
         assert answer["recovery"] == [{"path": "auto_retry", "outcome": "none", "runs": 1, "median_attempts": 0.0}]
         assert answer["taxonomy"][0] == {
@@ -204,7 +206,7 @@ class TestReport:
         assert strict(run("report", "--json", "a.jsonl").out)["cascades"] == []
         assert "No two failures go together" in run("report", "a.jsonl").out
 
-    @pytest.mark.parametrize(("path", "files"), [("tables", 9), ("tables.csv", 1)])
+    @pytest.mark.parametrize(("path", "files"), [("tables", 10), ("tables.csv", 1)])
     def test_writes_csv_beside_its_answer(self, run, tmp_path, path, files):
         """One file a table, or one for all."""
         invented = [failed(trace, **case(trace, cited=("TX-9",))) for trace in range(1, 7)]

@@ -1,5 +1,6 @@
 """The page as people see it, in a real Chromium."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -46,7 +47,7 @@ def pages(tmp_path_factory):
     hostile = Given(files=[write(folder / "hostile.jsonl", *runs(TEXTS))])
     return {
         "demo": page_of(folder / "demo.html", demonstrated),
-        "recorded": page_of(folder / "recorded.html", Given(files=[str(FIXTURES)])),
+        "recorded": page_of(folder / "recorded.html", Given(files=[str(FIXTURES / "*" / "*.jsonl")])),
         "hostile": page_of(folder / "hostile.html", hostile, internal=True),
     }
 
@@ -68,6 +69,40 @@ def test_everyone_can_read_it(pages, open_page, name, dark):
     page = open_page(dark=dark)
     page.goto(pages[name])
     assert barriers(page) == []
+
+
+@pytest.mark.parametrize("name", ["demo", "recorded"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_label_and_every_column_can_be_read(pages, open_page, name, width):
+    """No label of a usual name is cut, and no table hides a column behind a scrollbar."""
+    page = open_page(width=width)
+    page.goto(pages[name])
+    assert [text for text in page.locator("svg text").all_text_contents() if "…" in text] == []
+    hidden = "[...document.querySelectorAll('.scroll')].filter((each) => each.scrollWidth > each.clientWidth + 1)"
+    assert page.evaluate(f"{hidden}.map((each) => each.ariaLabel)") == []
+
+
+@pytest.mark.parametrize("name", ["demo", "recorded"])
+def test_the_first_screen_answers_the_three_questions(pages, open_page, name):
+    """On a laptop, without scrolling: what fails most, what it drags along or why nothing, what to repair, and why."""
+    page = open_page(width=1280, height=900)
+    page.goto(pages[name])
+    box = page.locator(".answers").bounding_box()
+    assert box["y"] + box["height"] < 900
+    texts = page.locator(".answer").all_inner_texts()
+    assert [text.split("\n")[0] for text in texts] == ["Fails most", "Drags along", "Repair first"]
+    assert "first failure of" in texts[0]
+    assert re.search(r"times as often as chance|No cascade is significant here, because", texts[1])
+    assert "Its severity is" in texts[2]
+
+
+def test_what_is_unclassified_is_not_drawn_like_a_failure(pages, open_page):
+    """Its mark is hollow, its ribbon striped: the colours are for the six."""
+    page = open_page()
+    page.goto(pages["recorded"])
+    fill = "(each) => getComputedStyle(each).fill"
+    assert "stripes" in page.locator("path.ribbon.other").first.evaluate(fill)
+    assert "stripes" not in page.locator("path.ribbon.high").first.evaluate(fill)
 
 
 def test_no_text_runs_and_nothing_is_loaded(pages, open_page):
@@ -146,3 +181,14 @@ def test_it_prints_on_white_with_all_that_is_in_it(pages, open_page):
     assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("[...document.querySelectorAll('.scroll')].every((each) => each.scrollWidth <= innerWidth)")
     assert page.locator("article").count() == page.locator("article:visible").count() > 0
+
+
+@pytest.mark.parametrize(("name", "banners"), [("demo", 1), ("recorded", 0), ("hostile", 1)])
+def test_it_prints_its_banners_in_ink(pages, open_page, name, banners):
+    """A browser leaves backgrounds out: what was white on red must not become white on white."""
+    page = open_page(width=794, dark=True)
+    page.goto(pages[name])
+    assert page.pdf(format="A4").startswith(b"%PDF-")
+    page.emulate_media(media="print", color_scheme="dark")
+    colours = page.locator(".banner").evaluate_all("(all) => all.map((each) => getComputedStyle(each).color)")
+    assert colours == ["rgb(29, 28, 26)"] * banners

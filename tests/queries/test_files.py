@@ -33,7 +33,7 @@ def test_every_report_runs_on_nothing_and_has_a_total_order(name):
     """An empty store is no error, and two runs print the same."""
     with Store() as store:
         rows = list(store.rows(name, {key: value for key, value in VALUES.items() if f"${key}" in sql.query(name)}))
-    lengths = {"inflation": 1, "synthetic": 1, "taxonomy_frequency": 10, "check_coverage": 6}
+    lengths = {"inflation": 1, "pass_rate": 1, "synthetic": 1, "taxonomy_frequency": 10, "check_coverage": 6}
     length = lengths.get(name.split("/")[-1], 0)
     assert length == 1 or re.search(r"\norder by", sql.query(name))
     assert len(rows) == length

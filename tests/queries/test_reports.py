@@ -54,7 +54,12 @@ def asked(found, report, **values):
             "runs",
             [
                 own
-                | {"class": class_of(run), "is_failure": class_of(run) in SIX, "findings": [], "unchecked": []}
+                | {
+                    "class": class_of(run),
+                    "is_failure": class_of(run) in SIX,
+                    "findings": run.get("findings", []),
+                    "unchecked": [],
+                }
                 | {"recovered": 0, "paused": run["paused"], "incomplete": False, "coverage": coverage_of(run)}
                 | {"path": run["path"], "outcome": run["outcome"], "attempts": run["attempts"], "service": ""}
                 | {
@@ -126,6 +131,21 @@ def test_paused_and_cancelled_runs_enter_no_pass_rate(found):
     whole = len(passes) + len(bad)
     assert row["decided_count"] == whole
     assert row["rate"] == (pytest.approx(len(passes) / whole) if whole else None)
+
+
+@settings(max_examples=30)
+@given(runs)
+def test_the_pass_rate_is_that_of_the_row_of_passes_with_its_parts(found):
+    """Passed of checked, so that a reader can do the sum; what ended and was not checked is seen."""
+    (row,) = asked(found, "pass_rate")
+    (passes,) = (row for row in asked(found, "taxonomy_frequency") if row["class"] == "pass")
+    waiting = [run for run in found if class_of(run) == "pass" and run["paused"]]
+    cancelled = [run for run in found if class_of(run) == "cancelled"]
+    assert row["ended_count"] == len(found) - len(waiting) - len(cancelled)
+    assert row["checked_count"] == passes["decided_count"]
+    assert row["ended_count"] - row["checked_count"] == passes["run_count"] - row["passed_count"]
+    assert row["rate"] == passes["rate"]
+    assert row["rate"] == (pytest.approx(row["passed_count"] / row["checked_count"]) if row["checked_count"] else None)
 
 
 @settings(max_examples=30)
@@ -210,6 +230,20 @@ def test_the_flow_of_recoveries_holds_every_run_with_a_path(found):
     counted = Counter((class_of(run), run["path"], run["outcome"]) for run in found if run["path"] is not None)
     rows = asked(found, "recovery_flow")
     assert {(row["class"], row["path"], row["outcome"]): row["run_count"] for row in rows} == counted
+
+
+@settings(max_examples=30)
+@given(runs, st.sampled_from(SIX))
+def test_only_a_pass_flows_under_what_was_made_good_in_it(found, made_good):
+    """A run that was cancelled, or is bad for another reason, stays what its verdict says."""
+    found = [run | {"findings": [f"{made_good}:recovered"]} for run in found]
+    rows = asked(found, "recovery_flow")
+    names = [class_of(run) for run in found if run["path"] is not None]
+    counted = Counter(made_good if name == "pass" else name for name in names)
+    flowing = Counter()
+    for row in rows:
+        flowing[row["class"]] += row["run_count"]
+    assert flowing == counted
 
 
 @settings(max_examples=30)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.core.redaction import redact
 from otel_aml.errors import ConfigurationError, InputError
-from otel_aml.offline import timeline
+from otel_aml.offline import reports, timeline
 from otel_aml.offline.onepage import shapes, view
 from otel_aml.offline.render import visible
 
@@ -64,7 +64,8 @@ def drawn(analysis: Analysis, report: Report, *, internal: bool = False) -> str:
     """
     template = _environment().get_template("report.html.jinja")
     runs = timeline.worst(analysis, most=RUNS_SHOWN)
-    shown = view.View.of(analysis, report, runs, internal=internal)
+    hidden = None if internal else reports.unnamed(analysis)
+    shown = view.View.of(analysis, report, runs, hidden=hidden)
     return template.render(v=shown, version=version("otel-aml"), style=_asset("style.css"), script=_asset("sort.js"))
 
 
@@ -125,7 +126,6 @@ def _percent(value: float | None) -> str:
 
 _FILTERS: Final[dict[str, Any]] = {
     "told": _told,
-    "fitting": shapes.fitting,
     "runs": shapes.counted,
     "percent": _percent,
 }

@@ -8,23 +8,29 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 WHOLE: Final = 100
 LABEL: Final = 38
-"""How much room a label has above its bar."""
+"""How much room a label of one line has above its bar."""
+LINE: Final = 15
+"""How much more each further line takes."""
+_ROOM: Final = 23
+_MOST_LINES: Final = 3
 _TALLEST: Final = 220
 """How tall the bars of one column are together."""
 _LEAST: Final = 1.5
 _GAP: Final = 6
 _BROAD: Final = frozenset("mw@%—…")
+_MARKS: Final = frozenset("_-./:")
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar of a flow, with its label above it."""
+    """A bar of a flow, with its label above it: in lines, each with its place."""
 
     name: str
+    lines: tuple[tuple[float, str], ...]
     column: int
     y: float
     height: float
@@ -83,13 +89,31 @@ def counted(runs: int) -> str:
     return "1 run" if runs == 1 else f"{runs} runs"
 
 
-def flow(streams: Sequence[Stream], *, counts: Sequence[dict[str, int]] = (), words: str) -> Flow:
+def broken(text: str, room: float, *, most: int = _MOST_LINES) -> tuple[str, ...]:
+    """Break a label into lines that fit, at its spaces, or after a mark within a long name; cut only what is left."""
+    text, lines = text.strip(), list[str]()
+    while text != fitting(text, room) and len(lines) < most - 1:
+        head = fitting(text, room).removesuffix("…")
+        marks = [place for place, letter in enumerate(head, start=1) if letter in _MARKS]
+        place = text.rfind(" ", 0, len(head) + 1)
+        cut = place if place > 0 else marks[-1] if marks else len(head)
+        lines.append(text[:cut])
+        text = text[cut:].lstrip()
+    return (*lines, fitting(text, room))
+
+
+def flow(
+    streams: Sequence[Stream],
+    *,
+    says: Callable[[int, str, int], str],
+    label: Callable[[str], str] = str,
+) -> Flow:
     """Lay streams out: the names of a column in the order in which they come.
 
     Args:
         streams: All with as many names.
-        counts: What to say of a bar, a column each, where it is not the sum of its streams.
-        words: How a bar's count is said.
+        says: Words what a bar holds, from its column, its name and the sum of its streams.
+        label: How a name is shown.
     """
     columns = len(streams[0].names)
     sums = [_sums(streams, column) for column in range(columns)]
@@ -98,11 +122,13 @@ def flow(streams: Sequence[Stream], *, counts: Sequence[dict[str, int]] = (), wo
     for column, found in enumerate(sums):
         y = 0.0
         for name, runs in found.items():
-            y += LABEL
+            lines = broken(label(name), _ROOM)
+            y += LABEL + LINE * (len(lines) - 1)
             height = max(runs * scale, _LEAST)
+            placed = tuple((round(y - 19 - LINE * back, 1), line) for back, line in enumerate(reversed(lines)))[::-1]
             tone = next(stream.tone for stream in streams if stream.names[0] == name) if column == 0 else "plain"
-            told = words.format(runs=counted(counts[column][name] if counts else runs))
-            bars[column, name] = Bar(name, column, round(y, 1), round(height, 1), told, tone)
+            told = says(column, name, runs)
+            bars[column, name] = Bar(name, placed, column, round(y, 1), round(height, 1), told, tone)
             y += height + _GAP
     height = max(bar.y + bar.height for bar in bars.values()) + _GAP
     return Flow(round(height, 1), tuple(bars.values()), tuple(_ribbons(streams, bars, columns, scale)))

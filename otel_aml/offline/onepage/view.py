@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from otel_aml.core.redaction import redact
 from otel_aml.core.taxonomy import TAXONOMY, FailureClass
 from otel_aml.offline.health import NEEDS
-from otel_aml.offline.insight import headline
+from otel_aml.offline.insight import headline, never_clear, passing
 from otel_aml.offline.onepage import shapes
 from otel_aml.offline.onepage.shapes import counted
 from otel_aml.offline.render import PROBLEMS_SHOWN, summary, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from otel_aml.offline.analysis import Analysis
     from otel_aml.offline.insight import Headline
@@ -29,8 +29,20 @@ _TOOLS_SHOWN: Final = 20
 _STEPS_SHOWN: Final = 30
 _DEEPEST: Final = 8
 _TREND_HEIGHT: Final = 34
+_LABEL: Final = 60
 _NAME: Final = 22
+_WAYS_SHOWN: Final = 5
 _PLAIN: Final = "plain"
+_OTHER: Final = "other"
+_UNKNOWN: Final = "unknown"
+_DAY: Final = 86_400
+ENDINGS: Final = {
+    "recovered": "a later try made it good, and the run passed",
+    "handed_over": "the run waits for a person, or a person took over",
+    "exhausted": "it was tried again, and failed again",
+    "none": "nothing was tried in the run",
+}
+"""What the outcomes mean."""
 _SECOND: Final = 1_000
 _MINUTE: Final = 60_000
 
@@ -44,6 +56,55 @@ class Trend:
     runs: int
     peak: int
     columns: tuple[shapes.Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What may be said of names: on the page for everyone only those that a span gives to a tool, a model, an agent.
+
+    Args:
+        hidden: Names that are only a span's own, or come out of a message.
+    """
+
+    hidden: frozenset[str] = frozenset()
+
+    def of(self, name: str | None) -> str:
+        """Show the name of what failed."""
+        return _UNKNOWN if name is None or name in self.hidden else name
+
+    def within(self, symptom: str) -> str:
+        """Show a symptom, which ends with the name of what failed."""
+        for place, letter in enumerate(symptom):
+            if letter == " " and symptom[place + 1 :] in self.hidden:
+                return f"{symptom[:place]} {_UNKNOWN}"
+        return symptom
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs of one grain: as a picture, and as a table.
+
+    Args:
+        title: What they are pairs of.
+        further: How many are not in the table.
+        undrawn: How many of the table are not in the picture.
+    """
+
+    title: str
+    drawing: shapes.Flow
+    rows: tuple[tuple[str, str, CascadeRow], ...]
+    further: int
+    undrawn: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A tool or a service that failed for good, with the ways in which it did, in words."""
+
+    name: str
+    ways: tuple[str, ...]
+    further: int
+    runs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +132,7 @@ class Run:
 
     Args:
         further: How many of its steps are not shown.
+        lasted: How long it took, in words.
     """
 
     of: Timeline
@@ -78,6 +140,7 @@ class Run:
     steps: tuple[Step, ...]
     further: int
     elsewhere: tuple[str, ...]
+    lasted: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +149,7 @@ class Repair:
 
     Args:
         after: Classes that it goes together with, and is not seen before.
-        where: Tools that failed most.
+        where: The tool that failed most, and how.
     """
 
     name: str
@@ -111,15 +174,17 @@ class View:
     failed: int
     runs: int
     period: str
+    passing: tuple[str, ...]
+    never_clear: tuple[TaxonomyRow, ...]
     trend: tuple[Trend, ...]
     stretch: str
-    cascade: shapes.Flow | None
-    symptoms: shapes.Flow | None
-    pairs: tuple[CascadeRow, ...]
-    further_pairs: int
+    axis: tuple[str, ...]
+    pairs: tuple[Pairs, ...]
     flow: shapes.Flow | None
+    made_good: int
+    endings: dict[str, str]
     repairs: tuple[Repair, ...]
-    tools: tuple[Any, ...]
+    tools: tuple[Tool, ...]
     further_tools: int
     worst: tuple[Run, ...]
     read: str
@@ -128,11 +193,20 @@ class View:
     needs: dict[str, str]
 
     @classmethod
-    def of(cls, analysis: Analysis, report: Report, runs: Sequence[Timeline], *, internal: bool) -> Self:
-        """Pick and word it."""
+    def of(cls, analysis: Analysis, report: Report, runs: Sequence[Timeline], *, hidden: frozenset[str] | None) -> Self:
+        """Pick and word it.
+
+        Args:
+            analysis: What was read.
+            report: What the queries say of it.
+            runs: Those that are shown step by step.
+            hidden: Names that are not for everyone; None on a page for operators.
+        """
+        internal, names = hidden is None, Names(hidden or frozenset())
         classes = tuple(row for row in report.taxonomy if row.severity is not None)
-        strong_first = sorted(report.cascades, key=lambda row: (not row.co_occurs, row.grain))
+        tools = _tools(report, names)
         problems = analysis.problems
+        counts = {row.failure_class: row.runs for row in report.taxonomy}
         return cls(
             internal=internal,
             report=report,
@@ -143,16 +217,18 @@ class View:
             runs=analysis.read.runs,
             period=_period(report.trend),
             trend=tuple(_trends(report.trend)),
+            passing=passing(report),
+            never_clear=never_clear(report),
             stretch=_stretch(report.trend),
-            cascade=_graph([row for row in report.cascades if row.grain == "class"]),
-            symptoms=_graph([row for row in report.cascades if row.grain == "symptom"][:_PAIRS_DRAWN]),
-            pairs=tuple(strong_first[:_PAIRS_SHOWN]),
-            further_pairs=max(len(strong_first) - _PAIRS_SHOWN, 0),
-            flow=_flow(report),
-            repairs=tuple(_repairs(report)),
-            tools=report.tool_failures[:_TOOLS_SHOWN],
-            further_tools=max(len(report.tool_failures) - _TOOLS_SHOWN, 0),
-            worst=tuple(_run(each, internal=internal) for each in runs),
+            axis=_axis(report.trend),
+            pairs=tuple(_pairs(report, names)),
+            flow=_flow(report, counts),
+            made_good=sum(_made_good(report, counts).values()),
+            endings={row.outcome: ENDINGS[row.outcome] for row in report.recovery_flow if row.outcome in ENDINGS},
+            repairs=tuple(_repairs(report, tools)),
+            tools=tools[:_TOOLS_SHOWN],
+            further_tools=max(len(tools) - _TOOLS_SHOWN, 0),
+            worst=tuple(_run(each, names, internal=internal) for each in runs),
             read=summary(analysis.read, runless=analysis.runless),
             problems=tuple(
                 (_place(each.file, each.line, internal=internal), each.reason) for each in problems[:PROBLEMS_SHOWN]
@@ -177,7 +253,7 @@ def tone(failure_class: str) -> str:
     known = next((spec for name, spec in TAXONOMY.items() if name == failure_class), None)
     if known is not None:
         return str(known.severity)
-    return "good" if failure_class == FailureClass.PASS else _PLAIN
+    return "good" if failure_class == FailureClass.PASS else _OTHER
 
 
 def _place(file: str, line: int | None, *, internal: bool) -> str:
@@ -208,6 +284,21 @@ def _stretch(rows: Sequence[TrendRow]) -> str:
     return ""
 
 
+def _axis(rows: Sequence[TrendRow]) -> tuple[str, ...]:
+    """Say when the trend begins, where its middle lies, and when it ends: UTC."""
+    if not rows:
+        return ()
+    starts = [row.started_at for row in rows]
+    first, last = min(starts), max(starts) + timedelta(seconds=rows[0].seconds)
+    if rows[0].seconds >= _DAY:
+        style = "%Y-%m-%d"
+    elif first.date() != last.date():
+        style = "%m-%d %H:%M"
+    else:
+        style = "%H:%M" if rows[0].seconds % 60 == 0 else "%H:%M:%S"
+    return tuple(f"{moment:{style}}" for moment in (first, first + (last - first) / 2, last))
+
+
 def _trends(rows: Sequence[TrendRow]) -> Iterable[Trend]:
     found: dict[str, list[int]] = {}
     for row in rows:
@@ -220,16 +311,29 @@ def _trends(rows: Sequence[TrendRow]) -> Iterable[Trend]:
         yield Trend(name, tone(name), sum(counts), max(counts), laid)
 
 
-def _graph(rows: Sequence[CascadeRow]) -> shapes.Flow | None:
-    """Draw pairs from what is seen first to what is seen after."""
-    if not rows:
-        return None
+def _pairs(report: Report, names: Names) -> Iterable[Pairs]:
+    """Draw pairs from what is seen first to what is seen after, and list them: a picture and a table a grain."""
+    for grain, title in (("class", "Classes"), ("symptom", "Symptoms: how it failed, and what")):
+        rows = [row for row in report.cascades if row.grain == grain]
+        if rows:
+            drawn = rows[:_PAIRS_DRAWN]
+            shown = rows[:_PAIRS_SHOWN]
+            yield Pairs(
+                title,
+                _graph(drawn, names),
+                tuple((names.within(row.cause), names.within(row.effect), row) for row in shown),
+                len(rows) - len(shown),
+                max(len(shown) - len(drawn), 0),
+            )
+
+
+def _graph(rows: Sequence[CascadeRow], names: Names) -> shapes.Flow:
     streams = [
         shapes.Stream(
             names=(row.cause, row.effect),
             runs=row.n_both,
             tone=tone(row.cause) if row.grain == "class" else _PLAIN,
-            words=_words(row),
+            words=_words(row, names),
             is_strong=row.co_occurs,
         )
         for row in rows
@@ -238,15 +342,27 @@ def _graph(rows: Sequence[CascadeRow]) -> shapes.Flow | None:
     for row in rows:
         counts[0][row.cause] = max(counts[0].get(row.cause, 0), row.n_cause)
         counts[1][row.effect] = max(counts[1].get(row.effect, 0), row.n_effect)
-    return shapes.flow(streams, counts=counts, words="in {runs}")
+    return shapes.flow(
+        streams,
+        says=lambda column, name, _: f"in {counted(counts[column][name])}",
+        label=lambda name: _short(names.within(name), _LABEL),
+    )
 
 
-def _words(row: CascadeRow) -> str:
-    both = f"{_short(row.cause)} and {_short(row.effect)}: together in {counted(row.n_both)}"
-    return f"{both}, {row.lift:.1f} times as often as chance would have it"
+def _words(row: CascadeRow, names: Names) -> str:
+    both = f"{_short(names.within(row.cause))} and {_short(names.within(row.effect))}"
+    return f"{both}: together in {counted(row.n_both)}, {row.lift:.1f} times as often as chance would have it"
 
 
-def _flow(report: Report) -> shapes.Flow | None:
+def _made_good(report: Report, counts: Mapping[str, int]) -> dict[str, int]:
+    """Count by class the runs with a way out that passed: what failed in them was made good or replaced."""
+    found: dict[str, int] = {}
+    for row in report.recovery_flow:
+        found[row.failure_class] = found.get(row.failure_class, 0) + row.runs
+    return {name: runs - counts.get(name, 0) for name, runs in found.items()}
+
+
+def _flow(report: Report, counts: Mapping[str, int]) -> shapes.Flow | None:
     """Draw what was done about each class, and how it ended."""
     if not report.recovery_flow:
         return None
@@ -259,20 +375,43 @@ def _flow(report: Report) -> shapes.Flow | None:
         )
         for row in report.recovery_flow
     ]
-    return shapes.flow(streams, words="{runs}")
+    good = _made_good(report, counts)
+
+    def says(column: int, name: str, runs: int) -> str:
+        again = good.get(name, 0) if column == 0 else 0
+        return f"{counted(runs)}, {again} made good" if again > 0 else counted(runs)
+
+    return shapes.flow(streams, says=says)
 
 
-def _short(text: str) -> str:
-    return visible(redact(text), _NAME)
+def _tools(report: Report, names: Names) -> tuple[Tool, ...]:
+    """Join the ways in which each tool failed for good, the most frequent first."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for row in report.tool_failures:
+        found.setdefault(names.of(row.dependency), []).append((row.error_type or _UNKNOWN, row.runs))
+    joined = (
+        Tool(
+            name,
+            tuple(f"{_short(how)} in {counted(runs)}" for how, runs in ways[:_WAYS_SHOWN]),
+            max(len(ways) - _WAYS_SHOWN, 0),
+            sum(runs for _, runs in ways),
+        )
+        for name, ways in found.items()
+    )
+    return tuple(sorted(joined, key=lambda tool: (-tool.runs, tool.name == _UNKNOWN, tool.name)))
 
 
-def _repairs(report: Report) -> Iterable[Repair]:
+def _short(text: str, limit: int = _NAME) -> str:
+    return visible(redact(text), limit)
+
+
+def _repairs(report: Report, tools: Sequence[Tool]) -> Iterable[Repair]:
     findings = {row.failure_class: row.findings or 0 for row in report.taxonomy}
     strong = [row for row in report.cascades if row.grain == "class" and row.co_occurs]
     for row in report.repair_order:
         spec = TAXONOMY[FailureClass(row.failure_class)]
         after = tuple(pair.cause for pair in strong if pair.effect == row.failure_class)
-        tools = report.tool_failures[:1] if row.failure_class == FailureClass.TOOL_FAILURE else ()
+        failed = tools[:1] if row.failure_class == FailureClass.TOOL_FAILURE else ()
         yield Repair(
             row.failure_class,
             row.severity,
@@ -281,11 +420,11 @@ def _repairs(report: Report) -> Iterable[Repair]:
             after,
             spec.root_cause,
             str(spec.path),
-            "".join(f"{each.error_type or 'failed'} {each.dependency or ''}" for each in tools).strip(),
+            "".join(f"{_short(tool.name, _LABEL)} ({', '.join(tool.ways)})" for tool in failed),
         )
 
 
-def _run(found: Timeline, *, internal: bool) -> Run:
+def _run(found: Timeline, names: Names, *, internal: bool) -> Run:
     steps = found.steps
     chosen = {step.span_id for step in steps[:_STEPS_SHOWN]}
     telling = [step.span_id for step in steps if step.symptoms][:_STEPS_SHOWN]
@@ -295,13 +434,14 @@ def _run(found: Timeline, *, internal: bool) -> Run:
     return Run(
         found,
         tone(found.run.failure_class),
-        tuple(_step(step, whole, internal=internal) for step in shown),
+        tuple(_step(step, whole, names, internal=internal) for step in shown),
         len(steps) - len(shown),
-        tuple(map(_symptom, found.unplaced)),
+        tuple(_symptom(symptom, names) for symptom in found.unplaced),
+        _time(whole),
     )
 
 
-def _step(step: TimelineStep, whole: float, *, internal: bool) -> Step:
+def _step(step: TimelineStep, whole: float, names: Names, *, internal: bool) -> Step:
     name = step.name if internal else step.subject
     again = f" (retry {step.retry})" if step.retry else ""
     lasts = whole - step.at_ms if step.duration_ms is None else step.duration_ms
@@ -317,7 +457,7 @@ def _step(step: TimelineStep, whole: float, *, internal: bool) -> Step:
         else "healed"
         if gravest.is_recovered or gravest.is_superseded
         else tone(gravest.failure_class),
-        tuple(map(_symptom, step.symptoms)),
+        tuple(_symptom(symptom, names) for symptom in step.symptoms),
     )
 
 
@@ -326,8 +466,9 @@ def _weight(symptom: Symptom) -> tuple[bool, int]:
     return not (symptom.is_recovered or symptom.is_superseded), spec.weight
 
 
-def _symptom(symptom: Symptom) -> str:
-    about = " ".join(visible(redact(word), 40) for word in (symptom.error_type, symptom.dependency) if word)
+def _symptom(symptom: Symptom, names: Names) -> str:
+    failed = "" if symptom.dependency in names.hidden else symptom.dependency
+    about = " ".join(visible(redact(word), 40) for word in (symptom.error_type, failed) if word)
     where = f" at step {visible(redact(symptom.step_id), 40)}" if symptom.step_id else ""
     return f"{symptom.failure_class}{f' ({about})' if about else ''}: {symptom.fate}{where}"
 
