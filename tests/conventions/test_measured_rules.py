@@ -48,18 +48,18 @@ BAD_ARGUMENTS = [
     ("pydantic_core._pydantic_core.ValidationError", "1 validation error for search"),
     ("jsonschema.exceptions.ValidationError", "'q' is a required property"),
     ("json.decoder.JSONDecodeError", "Expecting value: line 1 column 1 (char 0)"),
-    ("httpx.HTTPStatusError", "Client error '400 Bad Request' for url 'https://search.example'"),
-    ("httpx.HTTPStatusError", "Client error '422 Unprocessable Entity' for url 'https://search.example'"),
-    ("requests.exceptions.HTTPError", "422 Client Error: Unprocessable Entity for url: https://search.example"),
-    ("aiohttp.client_exceptions.ClientResponseError", "400, message='Bad Request', url='https://search.example'"),
+    ("httpx.HTTPStatusError", "Client error '400 Bad Request' for url 'https://example.com'"),
+    ("httpx.HTTPStatusError", "Client error '422 Unprocessable Entity' for url 'https://example.com'"),
+    ("requests.exceptions.HTTPError", "422 Client Error: Unprocessable Entity for url: https://example.com"),
+    ("aiohttp.client_exceptions.ClientResponseError", "400, message='Bad Request', url='https://example.com'"),
     ("urllib.error.HTTPError", "HTTP Error 400: Bad Request"),
     ("422", "Unprocessable Content"),
 ]
 OTHER_ERRORS = [
     ("builtins.TimeoutError", "timed out"),
     ("TypeError", "unsupported operand type(s) for +: 'int' and 'str'"),
-    ("httpx.HTTPStatusError", "Server error '503 Service Unavailable' for url 'https://search.example'"),
-    ("requests.exceptions.HTTPError", "404 Client Error: Not Found for url: https://search.example/400"),
+    ("httpx.HTTPStatusError", "Server error '503 Service Unavailable' for url 'https://example.com'"),
+    ("requests.exceptions.HTTPError", "404 Client Error: Not Found for url: https://example.com/400"),
     ("app.Missing", "account 400 not found"),
     ("app.Missing", "Error: account 422 not found"),
     ("openai.BadRequestError", "Error code: 400 - {'error': {'message': 'context length exceeded'}}"),
@@ -102,7 +102,7 @@ def test_any_other_failed_call_that_stays_failed_is_a_tool_failure(kind, said):
 
 def test_refused_arguments_are_made_good_by_a_call_with_others():
     """A call that failed otherwise only by one with the same."""
-    said = "Client error '422 Unprocessable Entity' for url 'https://search.example'"
+    said = "Client error '422 Unprocessable Entity' for url 'https://example.com'"
     refused = tool(1, exception=("httpx.HTTPStatusError", said), error=said)
     corrected = tool(2, at=(3, 4), arguments='{"q": "b"}', result="[]")
     found = verdict(refused, corrected, root())

@@ -26,7 +26,7 @@ def numbers(path):
 @given(streams)
 def test_no_bar_lies_over_another_or_over_a_label(found):
     """Each has room for its label above it."""
-    drawn = flow(found, words="{runs}")
+    drawn = flow(found, says=lambda column, name, runs: counted(runs))
     for column in range(3):
         bars = sorted((bar for bar in drawn.bars if bar.column == column), key=lambda bar: bar.y)
         below = 0.0
@@ -39,7 +39,7 @@ def test_no_bar_lies_over_another_or_over_a_label(found):
 @given(streams)
 def test_a_bar_says_its_runs(found):
     """All that flows through it."""
-    drawn = flow(found, words="{runs}")
+    drawn = flow(found, says=lambda column, name, runs: counted(runs))
     for bar in drawn.bars:
         assert bar.words == counted(sum(each.runs for each in found if each.names[bar.column] == bar.name))
 
@@ -47,7 +47,7 @@ def test_a_bar_says_its_runs(found):
 @given(streams)
 def test_ribbons_stay_in_the_drawing(found):
     """One between each two columns, for each stream."""
-    drawn = flow(found, words="{runs}")
+    drawn = flow(found, says=lambda column, name, runs: counted(runs))
     assert len(drawn.ribbons) == 2 * len(found)
     assert all(
         0 <= number <= max(100, drawn.height + 1.5 * len(found))
