@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 
 from pydantic import BaseModel
-from scenarios import CANARY, EVIDENCE, NOTE, Answer, Does, Refusal, Scenario, Turn
+from scenarios import CANARY, EVIDENCE, NOTE, SAID_BY_DEPENDENCY, Answer, Does, Refusal, Scenario, Turn
 
 HANDS_OVER = ("final_result", "Finding", "final_answer", "set_model_response")
 """Tools by which frameworks take the answer; where none of them is offered it is written as text."""
@@ -62,9 +62,9 @@ class Desk:
         left = self.left.get(tool)
         does = left.pop(0) if left else Does.WORK
         if does is Does.BREAK:
-            raise Down(f"{tool}: no route to {CANARY}.example")
+            raise Down(f"{tool}: no route to {SAID_BY_DEPENDENCY}")
         if does is Does.TIME_OUT:
-            raise TimeoutError(f"{tool}: {CANARY}.example did not answer")
+            raise TimeoutError(f"{tool}: {SAID_BY_DEPENDENCY} did not answer")
         if does is Does.HANG:
             return does
         return [] if does is Does.FIND_NOTHING else RESULTS[tool]

@@ -9,6 +9,8 @@ from typing import Any
 
 CANARY = "kanari"
 """Stands in every content: none of it may leave the process where content is switched off."""
+SAID_BY_DEPENDENCY = f"{CANARY}.example"
+"""Stands in what the services of tools say when they fail, and nowhere else."""
 ACCOUNT = f"{CANARY}-account"
 EVIDENCE = (f"{CANARY}-tx-1", f"{CANARY}-tx-2")
 NOTE = f"{CANARY}-note-1"

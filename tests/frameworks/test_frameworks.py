@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 from gaps import right_or_gap
 from play import FRAMEWORKS, exported
-from scenarios import BY_NAME, CANARY, SCENARIOS
+from scenarios import BY_NAME, CANARY, SAID_BY_DEPENDENCY, SCENARIOS
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
 KINDS = ("alone", "case", "private")
+OURS = ("failure.", "recovery.", "aml.")
 WITHOUT_ERRORS = ("success", "arguments invalid", "retriever empty", "citation invented", "timeout", "429")
 """Scenarios in which no exception of the app's own is recorded, whose message is the app's to word."""
 
@@ -61,6 +62,11 @@ def framework(request, tmp_path_factory):
 @pytest.fixture(params=[pytest.param(scenario, id=scenario.name.replace(" ", "_")) for scenario in SCENARIOS])
 def scenario(request):
     return request.param
+
+
+def _ours(span):
+    """Pick what otel_aml wrote on a span."""
+    return {key: value for key, value in span["attributes"].items() if key.startswith(OURS)}
 
 
 def told(framework, name, kind, where):
@@ -107,17 +113,54 @@ def test_what_is_added_never_holds_content(framework, scenario):
     """Whatever the instrumentation exports; the detail, for operators, holds the redacted words of an exception."""
     for kind in KINDS:
         for span in exported(framework.folder / f"{scenario.name.replace(' ', '_')}.{kind}.jsonl"):
-            added = {key: value for key, value in span["attributes"].items() if key.startswith(("failure.", "aml."))}
+            added = _ours(span)
             added.pop("failure.technical_detail", None)
             assert CANARY not in json.dumps(added)
 
 
-@pytest.mark.parametrize("name", WITHOUT_ERRORS)
-def test_the_detail_holds_only_what_a_dependency_said(framework, name):
+DECIDED = {
+    "success": ("pass", {"format_violation", "hallucination", "retrieval_miss"}),
+    "schema fails": ("format_violation", {"format_violation"}),
+    "citation invented": ("hallucination", {"format_violation", "hallucination", "retrieval_miss"}),
+    "retriever empty": ("retrieval_miss", {"format_violation", "hallucination", "retrieval_miss"}),
+}
+"""By scenario: the verdict, and the checks that must be decided for it."""
+
+
+@pytest.mark.parametrize("name", DECIDED)
+def test_with_content_off_a_case_decides_format_citations_and_notes_and_exports_none_of_it(framework, name):
+    """The app tells otel_aml alone: the class is right, the checks are decided, and not a byte of content leaves.
+
+    Where an answer is refused for good, the instrumentation itself exports the exception that quotes it; of ours there
+    is nothing then either.
+    """
+    right, checks = DECIDED[name]
+    (run,) = framework.scenarios[name]["private"]["live"]
+    assert run["verdict"] == right
+    assert checks.isdisjoint(run["unchecked"])
+    file = framework.folder / f"{name.replace(' ', '_')}.private.jsonl"
+    if name in WITHOUT_ERRORS:
+        assert CANARY not in file.read_text(encoding="utf-8")
+    assert CANARY not in json.dumps([_ours(span) for span in exported(file)])
+
+
+def test_the_detail_holds_only_what_a_dependency_said(framework, scenario):
     """Never what the model wrote, was asked or was given, also where that was refused and the refusal quotes it."""
     for kind in KINDS:
-        for span in exported(framework.folder / f"{name.replace(' ', '_')}.{kind}.jsonl"):
-            assert CANARY not in str(span["attributes"].get("failure.technical_detail", ""))
+        for span in exported(framework.folder / f"{scenario.name.replace(' ', '_')}.{kind}.jsonl"):
+            detail = str(span["attributes"].get("failure.technical_detail", ""))
+            assert CANARY not in detail.replace(SAID_BY_DEPENDENCY, "")
+
+
+REDACTING = ("openai-agents",)
+"""Frameworks that take the words of a tool's exception away before anybody sees them."""
+
+
+def test_the_detail_tells_what_a_dependency_said(framework):
+    """An operator who is woken needs the words, and gets them, unless the framework itself takes them away."""
+    spans = exported(framework.folder / "tool_raises.case.jsonl")
+    (detail,) = filter(None, (span["attributes"].get("failure.technical_detail") for span in spans))
+    assert (SAID_BY_DEPENDENCY in detail) is (framework.framework not in REDACTING)
 
 
 def test_nothing_of_ours_failed(framework):
