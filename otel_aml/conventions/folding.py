@@ -118,7 +118,7 @@ class _Folder:
         rejected = self._rejected_answers(earlier, is_accepted=answer is not None and is_valid is not False)
         retrieved, retrieval_span_id = self._retrieved()
         ending = self._ending(resolved, has_answer=has_answer)
-        no_answer = Failure(span_id=self.root_id, error_type="no_answer")
+        stopped_at = self._stopped_at() or Failure(span_id=self.root_id, error_type="no_answer")
         return Facts(
             failed_calls=resolved.failed_calls,
             broken_outputs=resolved.broken_outputs,
@@ -141,7 +141,7 @@ class _Folder:
             typology=_label(declared.typology) if declared.typology is not None else said.typology,
             gold_typology=_label(declared.gold_typology),
             ending=ending,
-            broken_at=(resolved.broken_at or no_answer) if ending is Ending.BROKEN else None,
+            broken_at=(resolved.broken_at or stopped_at) if ending is Ending.BROKEN else None,
             paused=resolved.paused or declared.paused,
             handed_over=any(reading.step.handed_over for reading in self.readings),
             incomplete=incomplete,
@@ -359,7 +359,26 @@ class _Folder:
             return Ending.ANSWERED
         if self._was_left_hanging():
             return Ending.CANCELLED
-        return Ending.BROKEN if self._owes_answer() or self._gave_nothing() else Ending.ANSWERED
+        is_broken = self._owes_answer() or self._gave_nothing() or self._stopped_at() is not None
+        return Ending.BROKEN if is_broken else Ending.ANSWERED
+
+    def _stopped_at(self) -> Failure | None:
+        """Find the framework's own step that ended in an error after which nothing began: its agent may end well."""
+        began = max((reading.step.started_at for reading in self.readings), default=0)
+        for reading in self.readings:
+            step, incident = reading.step, reading.step.incident
+            is_last = step.ended_at > max(began, self.last_call_at) and step.span_id != self.root_id
+            if not is_last or step.kind is not Kind.STEP or not reading.of_framework:
+                continue
+            if incident is not None and incident.sort is Sort.FAILED:
+                return Failure(
+                    span_id=step.span_id,
+                    dependency=step.name,
+                    error_type=incident.error_type,
+                    seen_at=step.ended_at,
+                    detail=incident.detail,
+                )
+        return None
 
 
 def _entries(readings: Iterable[Reading], root_id: str) -> frozenset[str]:

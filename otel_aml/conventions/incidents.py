@@ -293,7 +293,7 @@ def _refuses_arguments(type_: str, words: str) -> bool:
     """
     package, short = type_.partition(".")[0], type_.rpartition(".")[2]
     of_provider = package in marks.CLIENTS or package == "google" or short in marks.PROVIDER_ERRORS
-    if of_provider or marks.PROVIDER_STATUS.match(words):
+    if of_provider or marks.PROVIDER_STATUS.match(words) or marks.PROVIDER_WORDS.search(words[:_MESSAGE]):
         return False
     if short in marks.REFUSED_CODES or marks.REFUSED_CALL.search(words[:_MESSAGE]):
         return True
@@ -316,7 +316,7 @@ def how_it_failed(type_: str, message: str) -> tuple[str, bool]:
         message: Its text; only a status code is read from it. HTTP clients write that in the place of the name.
     """
     short = type_.rpartition(".")[2]
-    of_provider = short in marks.PROVIDER_ERRORS
+    of_provider = short in marks.PROVIDER_ERRORS or marks.PROVIDER_WORDS.search(message[:_MESSAGE]) is not None
     known = marks.QUALIFIED_ERRORS.get(type_) or marks.PROVIDER_ERRORS.get(short) or marks.ERROR_TYPES.get(short)
     if known:
         return known, of_provider

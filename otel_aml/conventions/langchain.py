@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from otel_aml.conventions import shapes, values
-from otel_aml.conventions.marks import HANDED_OVER, OUTPUT_TOOLS, TOOL_MESSAGES, Sentence, sentence_in
+from otel_aml.conventions.marks import BROKEN_CALLS, HANDED_OVER, OUTPUT_TOOLS, TOOL_MESSAGES, Sentence, sentence_in
 from otel_aml.conventions.reading import Turn
+from otel_aml.core.steps import About, Sort
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,6 +26,7 @@ _CLASSES: Final[Mapping[str, str]] = {
     "SystemMessage": "system",
 }
 _TYPES: Final = frozenset({*_CLASSES.values(), *_CLASSES})
+_SOURCE: Final = "langchain-core 1.8.3, AIMessage.invalid_tool_calls"
 _TOOL_DATA: Final = '{"type": "tool", "data":'
 _WENT_WELL: Final = '"status": "success"}}'
 
@@ -55,6 +57,12 @@ class Message:
     def calls(self) -> tuple[Mapping[str, Any], ...]:
         """The tool calls that it holds."""
         calls = self.fields.get("tool_calls")
+        return tuple(filter(values.is_map, calls)) if values.is_list(calls) else ()
+
+    @property
+    def broken_calls(self) -> tuple[Mapping[str, Any], ...]:
+        """The tool calls that it holds whose arguments are no JSON: no tool runs for them."""
+        calls = self.fields.get(BROKEN_CALLS)
         return tuple(filter(values.is_map, calls)) if values.is_list(calls) else ()
 
 
@@ -96,12 +104,28 @@ def refusal(value: Any) -> tuple[Sentence, str] | None:
     if found is None or any(each.type == "human" for each in found):
         return None
     for each in reversed(found):
+        broken = next(iter(each.broken_calls), None)
+        if broken is not None:
+            return _broken(broken)
         if each.type != "tool":
             continue
         said = sentence_in(TOOL_MESSAGES, each.text) or _refusal_by_shape(each)
         if said is not None:
             return said, each.text
     return None
+
+
+def _broken(call: Mapping[str, Any]) -> tuple[Sentence, str]:
+    """Word a call whose arguments are no JSON, which LangChain keeps apart without a sentence of its own."""
+    said = Sentence(
+        starts="",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        tool=values.text(call.get("name")) or "",
+        source=_SOURCE,
+    )
+    return said, ""
 
 
 def _refusal_by_shape(said: Message) -> Sentence | None:

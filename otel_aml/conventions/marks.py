@@ -178,7 +178,11 @@ TOOL_MESSAGES: Final[tuple[Sentence, ...]] = (
 )
 """Sentences of a tool message by which a graph refuses what the model wrote: no tool ran."""
 
+BROKEN_CALLS: Final = "invalid_tool_calls"
+"""Where a message keeps the calls whose arguments are no JSON (langchain-core 1.8.3)."""
+
 REFUSAL_WORDS: Final[tuple[str, ...]] = (
+    f'"{BROKEN_CALLS}": [{{',
     " is not a valid tool, try one of [",
     "Error invoking tool '",
     "Error: Failed to parse structured output for tool '",
@@ -305,6 +309,14 @@ STATUSES: Final[tuple[Sentence, ...]] = (
         source="openai-agents 0.24.0, the error of a turn",
     ),
     Sentence(
+        starts="Transfer target agent '",
+        holds="' not found",
+        sort=Sort.REJECTED,
+        about=About.ARGUMENTS,
+        error_type="invalid_arguments",
+        source="google-adk 2.13.0, ValueError of a transfer",
+    ),
+    Sentence(
         starts="Unknown tool ",
         holds=", should be one of: ",
         sort=Sort.REJECTED,
@@ -347,7 +359,7 @@ ARGUMENT_TYPE_ERRORS: Final = re.compile(
 """Words of Python's TypeError for a call that does not fit a signature (CPython 3.11)."""
 
 REFUSED_CALL: Final = re.compile(
-    r"\b(?:(?:HTTP(?:/\d(?:\.\d)?)?(?: Error| status)?|[Ss]tatus(?:[ _][Cc]ode)?|Client error|Error code)[ :='\"]{1,3}"
+    r"\b(?:(?:HTTP(?:/\d(?:\.\d)?)?(?: Error| status)?|[Ss]tatus(?:[ _][Cc]ode)?|Client error)[ :='\"]{1,3}"
     r"(?:400|422)\b"
     r"|(?:400|422)(?:, message=| Client Error\b| Bad Request\b| Unprocessable (?:Entity|Content)\b))",
 )
@@ -490,6 +502,9 @@ STATUS_CODES: Final[Mapping[int, str]] = MappingProxyType(
 
 PROVIDER_STATUS: Final = re.compile(r"\A(?P<code>[45]\d\d) [A-Z][A-Z_]{3,}\b")
 """How the text of a model provider's error starts that names its status twice: `503 UNAVAILABLE` (google-genai)."""
+
+PROVIDER_WORDS: Final = re.compile(r"(?:\A|['\" ])Error code: (?P<code>[45]\d\d) - ")
+"""How the clients of model providers word an HTTP status (openai 3.57.0, anthropic 2.14.0), also in another's words."""
 
 RETRIABLE: Final[frozenset[str]] = frozenset({"timeout", "rate_limited", "unavailable", "conflict"})
 """The ways to fail that may pass by themselves."""

@@ -126,6 +126,7 @@ class _Run:
         self.steps = sorted(steps, key=lambda step: (step.ended_at, -self.above[step.span_id].depth, step.span_id))
         self.tries = Tries(steps)
         self.repeated_by = self._repeated_by(reversed(downwards))
+        self.fatal = self._fatal()
         self.made_good = self._made_good(downwards)
         self.endings = tuple(self._endings())
 
@@ -151,7 +152,7 @@ class _Run:
             recovered_calls=tuple(recovered_calls),
             recovered_outputs=tuple(recovered_outputs),
             cancelled=self._is_cancelled(answer_accepted=answer_accepted),
-            abandoned=any(incident.sort is Sort.ABANDONED for _, incident in self.endings),
+            abandoned=self._is_cut(Sort.ABANDONED),
             broken_at=self._failure(*broken_at) if broken_at else None,
             unexplained=is_unexplained,
         )
@@ -180,13 +181,42 @@ class _Run:
     def _made_good(self, downwards: Iterable[Step]) -> frozenset[str]:
         """Find what a later call made good: the failed call itself, or one above that ended in the same error."""
         found: set[str] = set()
+        fatal = set(self.fatal)
         for step in downwards:
             upper = self.repeated_by.get(step.span_id)
+            if step.span_id in fatal or (upper is not None and upper.span_id in fatal):
+                fatal.add(step.span_id)
+                continue
             fell_back = step.kind is Kind.MODEL and self.above[step.span_id].model_went_well
             is_good = fell_back or self._tried_within(step) or self._good_at(step) < NEVER
             if is_good or (upper is not None and upper.span_id in found):
                 found.add(step.span_id)
         return frozenset(found)
+
+    def _fatal(self) -> frozenset[str]:
+        """Find the call whose very error ended the run, though the same call went well in another branch.
+
+        The root ended in it, word for word, without a span between that repeats it, and its parent did not go on.
+        """
+        top = next((step for step in self.steps if step.span_id == self.root_id), None)
+        if top is None or top.kind in CALLS or top.incident is None or not top.incident.message:
+            return frozenset()
+        if any(upper is top for upper in self.repeated_by.values()):
+            return frozenset()
+        last_start: dict[str | None, int] = {}
+        for step in self.steps:
+            last_start[step.parent_id] = max(step.started_at, last_start.get(step.parent_id, step.started_at))
+        said = (top.incident.short_type, top.incident.message)
+        return frozenset(
+            step.span_id
+            for step in self.steps
+            if step is not top
+            and step.span_id not in self.repeated_by
+            and step.incident is not None
+            and (step.incident.short_type, step.incident.message) == said
+            and self._is_failed_call(step, step.incident)
+            and last_start[step.parent_id] < step.ended_at
+        )
 
     def _tried_within(self, step: Step) -> bool:
         """Whether a guard says that a later try of the step worked, or its note lets one conclude that.
@@ -204,6 +234,8 @@ class _Run:
     def _own_incidents(self) -> Iterator[tuple[Step, Incident]]:
         """Go through the incidents that are not the echo of another, the earliest to end first."""
         echoes = {step.span_id for step in self.repeated_by.values()}
+        if self.fatal:
+            echoes.add(self.root_id)
         unknown_tools = {
             step.incident.subject
             for step in self.steps
@@ -269,10 +301,20 @@ class _Run:
             tool = Group(Kind.TOOL, incident.subject)
             if incident.about is About.ARGUMENTS:
                 return self.tries.accepted_at(tool, after=step.ended_at) < NEVER
-            return self.tries.good_at(tool, arguments=None, after=step.ended_at) < NEVER
+            is_good = self.tries.good_at(tool, arguments=None, after=step.ended_at) < NEVER
+            return is_good or self._chose_another(step)
         if step.kind is Kind.STEP:
-            return any(self.tries.accepted_at(tool, after=step.ended_at) < NEVER for tool in self.tries.tools)
+            return self._calls_a_tool(after=step.ended_at)
         return self.tries.accepted_at(group_of(step), after=step.ended_at) < NEVER
+
+    def _chose_another(self, step: Step) -> bool:
+        """Whether a model was asked again after a call of a tool that does not exist, and then called one that does."""
+        models = (each.started_at for each in self.steps if each.kind is Kind.MODEL)
+        asked_at = min((moment for moment in models if moment >= step.ended_at), default=NEVER)
+        return self._calls_a_tool(after=asked_at)
+
+    def _calls_a_tool(self, *, after: int) -> bool:
+        return any(self.tries.accepted_at(tool, after=after) < NEVER for tool in self.tries.tools)
 
     def _failure(self, step: Step, incident: Incident) -> Failure:
         is_failed = incident.sort is Sort.FAILED
@@ -310,13 +352,18 @@ class _Run:
             yield self._failure(cut[0], deadline)
 
     def _is_cancelled(self, *, answer_accepted: bool) -> bool:
-        """Whether the run was cut from outside; what an error of the run itself cut is only its victim."""
-        if any(step.span_id == self.root_id and incident.sort is Sort.CANCELLED for step, incident in self.endings):
+        """Whether the run was cut from outside."""
+        if self._is_cut(Sort.CANCELLED):
+            return True
+        has_failed = any(incident.sort is Sort.FAILED for _, incident in self.endings)
+        return not has_failed and not answer_accepted and bool(self._cut_calls())
+
+    def _is_cut(self, sort: Sort) -> bool:
+        """Whether the root was cut so, or an agent was; what an error of the run itself cut is only its victim."""
+        if any(step.span_id == self.root_id and incident.sort is sort for step, incident in self.endings):
             return True
         sorts = {incident.sort for _, incident in self.endings}
-        if Sort.FAILED in sorts:
-            return False
-        return Sort.CANCELLED in sorts or (not answer_accepted and bool(self._cut_calls()))
+        return sort in sorts and Sort.FAILED not in sorts
 
     def _cut_calls(self) -> list[Step]:
         """List the cancelled calls after which the run did not go on, the earliest to end first."""

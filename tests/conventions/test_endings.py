@@ -138,6 +138,12 @@ HOW = [
     pytest.param("HTTPError", "http 404 for url", ("not_found", False), id="a 404"),
     pytest.param("", "Error code: 429", ("rate_limited", True), id="a bare 429 is a provider's"),
     pytest.param("", "Error code: 500", ("unavailable", False), id="a bare 500 could be anyone's"),
+    pytest.param(
+        "",
+        "{'message': 'Error in agent run', 'data': {'error': 'Error code: 503 - no'}}",
+        ("unavailable", True),
+        id="but not as the clients of models word it",
+    ),
     pytest.param("ValueError", "order 500 is gone", ("ValueError", False), id="a number that is no code"),
     pytest.param("ValueError", "code: 418", ("ValueError", False), id="a code that says nothing"),
     pytest.param("503", "", ("unavailable", False), id="a code in the place of a name, as HTTP clients write it"),

@@ -81,3 +81,43 @@ def test_a_refused_call_is_made_good_by_a_later_one_of_that_tool(name, is_made_g
     )
     assert bool(found.recovered_outputs) is is_made_good
     assert bool(found.broken_outputs) is not is_made_good
+
+
+TURN = {names.OPENINFERENCE_KIND: "CHAIN"}
+
+
+def turn(started_at, ended_at, scope=SCOPE, **more):
+    """Build a turn below the root."""
+    return span(f"s{started_at}", "r", TURN, started_at=started_at, ended_at=ended_at, scope=scope, **more)
+
+
+LAST_TURNS = [
+    pytest.param([turn(10, 20, error="a guardrail")], Ending.BROKEN, "s10", id="it was the last thing that happened"),
+    pytest.param([turn(10, 20, error="x"), turn(30, 40)], Ending.ANSWERED, None, id="the run went on after it"),
+    pytest.param([turn(10, 20)], Ending.ANSWERED, None, id="it ended well"),
+    pytest.param([turn(10, 20, scope="app", error="x")], Ending.ANSWERED, None, id="it is a step of the app"),
+    pytest.param(
+        [turn(10, 20, error="x"), span("m", "r", SAYS, started_at=5, ended_at=9, scope=SCOPE)],
+        Ending.ANSWERED,
+        None,
+        id="there is an answer",
+    ),
+    pytest.param(
+        [turn(10, 20, exception=("asyncio.CancelledError", ""), error="")], Ending.ANSWERED, None, id="it was cut"
+    ),
+]
+
+
+@pytest.mark.parametrize(("below", "ending", "broken_at"), LAST_TURNS)
+def test_a_run_whose_last_turn_ended_in_an_error_gave_no_answer(below, ending, broken_at):
+    """An input guardrail of OpenAI Agents stops the run so, and leaves agent and root OK."""
+    root = span("r", attributes=AGENT, ended_at=100, scope=SCOPE)
+    found = facts([read(each) for each in (root, *below)], "r")
+    assert found.ending is ending
+    assert (found.broken_at and found.broken_at.span_id) == broken_at
+
+
+def test_a_call_that_went_well_later_tells_that_the_run_went_on():
+    """Live, such a call is not kept, only when the last of them began."""
+    spans = [span("r", attributes=AGENT, ended_at=100, scope=SCOPE), turn(10, 20, error="x")]
+    assert facts([read(each) for each in spans], "r", last_call_at=30).ending is Ending.ANSWERED

@@ -63,6 +63,7 @@ OTHER_ERRORS = [
     ("app.Missing", "account 400 not found"),
     ("app.Missing", "Error: account 422 not found"),
     ("openai.BadRequestError", "Error code: 400 - {'error': {'message': 'context length exceeded'}}"),
+    ("", "Error code: 400 - {'error': {'message': 'context length exceeded'}}"),
     ("pydantic_ai.exceptions.ModelHTTPError", "status_code: 400, model_name: scripted"),
     ("requests.exceptions.JSONDecodeError", "Expecting value: line 1 column 1 (char 0)"),
 ]

@@ -145,6 +145,13 @@ REFUSALS = [
         (About.TOOL_NAME, "ghost"),
         id="openllmetry",
     ),
+    pytest.param(
+        state(data("ai", "", invalid_tool_calls=[{"name": "search", "args": "{bad"}])),
+        (About.ARGUMENTS, "search"),
+        id="a call whose arguments are no JSON",
+    ),
+    pytest.param(state(data("ai", "", invalid_tool_calls=[{"args": "{"}])), (About.ARGUMENTS, ""), id="without a name"),
+    pytest.param(state(data("ai", "", invalid_tool_calls=[])), None, id="no such call"),
     pytest.param(state(HUMAN, data("tool", GHOST)), None, id="the whole state repeats it"),
     pytest.param(state(data("ai", GHOST)), None, id="the model's own words"),
     pytest.param(state(data("tool", f"so: {GHOST}")), None, id="further on"),

@@ -479,6 +479,32 @@ OUTPUTS = [
         id="an unknown tool is not made good by going on",
     ),
     pytest.param(
+        [root(), step("m", 1, 2, Kind.MODEL, UNKNOWN), step("n", 3, 4, Kind.MODEL), step("a", 5, 6)],
+        True,
+        [],
+        ["m"],
+        id="but by a call of one that exists, once the model was asked again",
+    ),
+    pytest.param(
+        [root(), step("m", 1, 2, Kind.MODEL, UNKNOWN), step("a", 3, 4), step("n", 5, 6, Kind.MODEL)],
+        True,
+        ["m"],
+        [],
+        id="not by another call of the same turn",
+    ),
+    pytest.param(
+        [
+            root(),
+            step("m", 1, 2, Kind.MODEL, UNKNOWN),
+            step("n", 3, 4, Kind.MODEL),
+            step("a", 5, 6, incident=rejected()),
+        ],
+        True,
+        ["m", "a"],
+        [],
+        id="nor by one that is refused itself",
+    ),
+    pytest.param(
         [root(), step("m", 1, 2, Kind.MODEL, UNKNOWN), step("a", 3, 4, name="ghost", incident=BAD)],
         False,
         ["m"],
@@ -633,6 +659,15 @@ ENDINGS = [
     pytest.param([root(incident=CANCELLED)], True, (True, False, None), id="the root was cut, with an answer"),
     pytest.param([root(incident=BAD)], False, (False, False, ROOT), id="the root broke"),
     pytest.param([root(incident=ABANDONED)], False, (False, True, None), id="its reader went away"),
+    pytest.param(
+        [root(), step("a", 1, 2, Kind.AGENT, ABANDONED)], False, (False, True, None), id="the reader of its agent did"
+    ),
+    pytest.param(
+        [root(incident=BAD), step("a", 1, 2, Kind.AGENT, ABANDONED)],
+        False,
+        (False, False, ROOT),
+        id="a stream that the run's own error closed",
+    ),
     pytest.param([root(), step("a", 1, 2, incident=CANCELLED)], True, (False, False, None), id="a cut call, answered"),
     pytest.param([root(), step("a", 1, 2, incident=CANCELLED)], False, (True, False, None), id="a cut call, no answer"),
     pytest.param(
@@ -924,6 +959,38 @@ def test_a_pause_is_kept_beside_incidents():
 def test_a_root_that_never_ended_is_no_obstacle():
     """Its spans still name it as their parent."""
     assert calls([step("a", 1, 2, incident=BAD)]) == (["a"], [])
+
+
+BRANCH, OTHER_BRANCH = (step(name, 0, 9, Kind.STEP) for name in ("x", "y"))
+FATAL = [
+    pytest.param([root(incident=BAD)], (["a"], []), id="the root ended in it, word for word"),
+    pytest.param([root()], ([], ["a"]), id="the root ended well"),
+    pytest.param([root(incident=OTHER)], ([], ["a"]), id="the root ended in another"),
+    pytest.param([root(incident=BARE)], ([], ["a"]), id="the root's has no words"),
+    pytest.param(
+        [root(incident=BAD), step("n", 6, 7, Kind.MODEL, parent="x")], ([], ["a"]), id="its branch went on after it"
+    ),
+    pytest.param(
+        [root(incident=BAD), step("n", 6, 7, Kind.MODEL, BAD, parent="y")],
+        (["n"], ["a"]),
+        id="the root repeats a later one",
+    ),
+    pytest.param([root(incident=BAD, kind=Kind.TOOL)], ([ROOT], ["a"]), id="the root is a call itself"),
+]
+
+
+@pytest.mark.parametrize(("more", "found"), FATAL)
+def test_an_error_that_ended_the_run_was_not_made_good_in_another_branch(more, found):
+    """Branches side by side call the same tool; that one of them got an answer did not help the other."""
+    failed_one, good_one = step("a", 1, 2, incident=BAD, parent="x"), step("b", 3, 4, parent="y")
+    assert calls([*more, BRANCH, OTHER_BRANCH, failed_one, good_one]) == found
+
+
+def test_what_repeats_the_error_that_ended_the_run_changes_nothing():
+    """A tool around the failed one."""
+    inner, outer = step("i", 1, 2, incident=BAD, parent="a"), step("a", 1, 3, name="outer", incident=BAD, parent="x")
+    good = [step("b", 4, 5, parent="y"), step("c", 4, 5, name="outer", parent="y")]
+    assert calls([root(incident=BAD), BRANCH, OTHER_BRANCH, inner, outer, *good]) == (["i"], [])
 
 
 @given(steps=run_steps(), data=st.data(), is_accepted=st.booleans())
